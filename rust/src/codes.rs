@@ -40,8 +40,10 @@ struct ValueRange {
 }
 
 impl Ranges {
-    /// The ranges of features, with the `low` and the `size` of each, one after the other in the table; an error if the table would
-    /// not fit into memory.
+    /// The ranges of features, with the `low` and the `size` of each, one after the other in the table; an error if the table
+    /// would not fit into memory. `low` is the lowest value of a feature that is counted, and `size` how many values are
+    /// counted from it on. The values of feature after feature are the rows of the table: `start` is where those of a feature
+    /// begin, and `total` how many there are. A row of the table has `n_classes` cells.
     pub fn new(
         low: &[i64],
         size: &[i64],
@@ -70,7 +72,8 @@ impl Ranges {
         Ok(Ranges { of_features, total })
     }
 
-    /// The rows of the table that count values of these features.
+    /// The rows of the table that count values of these features. `features` are numbers of features; `range.start` is the
+    /// row of the table where a feature's values begin, and `self.total` the number of all rows of the table.
     fn table_rows(&self, features: &Range<usize>) -> Range<usize> {
         let start = |feature: usize| match self.of_features.get(feature) {
             Some(range) => range.start,
@@ -80,8 +83,9 @@ impl Ranges {
     }
 }
 
-/// Counts the rows of each class that have each value, `[value][class]`, without values outside their range. Also returns whether
-/// there was such a value, other than the lowest `i64`.
+/// Counts the rows of each class that have each value, `[value][class]`, without values outside their range. Also returns
+/// whether there was such a value, other than the lowest `i64`. `ranges` has the values of each feature that are counted, and
+/// `rows` the class (-1: none) and the weight of each row. The values of feature after feature are the rows of the table.
 pub fn count_codes(
     columns: &Columns,
     ranges: &Ranges,
@@ -133,8 +137,9 @@ struct Counts<N> {
 }
 
 impl CodesToCount<'_, '_> {
-    /// Returns the weight of the rows, `[value][class]`, and whether a value was outside its range. `weight` is that of a row. A
-    /// thread counts all features in its share of the rows or, when tables for that would be large, some features in all rows.
+    /// Returns the weight of the rows, `[value][class]`, and whether a value was outside its range. `weight` is that of a
+    /// row. A thread counts all features in its share of the rows or, when tables for that would be large, some features in
+    /// all rows. The values of feature after feature are the rows of the table: `ranges.total` is how many there are.
     fn count<N: Cell + Into<T>, T: Cell>(
         self,
         weight: impl Fn(usize) -> N + Copy + Sync,
@@ -143,8 +148,9 @@ impl CodesToCount<'_, '_> {
         let (n_rows, n_features) = (rows.len(), columns.features());
         let n_cells = ranges.total * rows.n_classes;
         let is_small = n_cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
+        // The counts of some features in some rows.
         let tables = if threads == 1 || is_small {
-            let share = n_rows.div_ceil(threads).max(PIECE);
+            let share = n_rows.div_ceil(threads).max(PIECE); // rows that a thread takes at a time
             threads::ranges(threads, n_rows, share, |rows| {
                 self.count_rows(rows, 0..n_features, weight)
             })
@@ -160,7 +166,9 @@ impl CodesToCount<'_, '_> {
         (total, tables.iter().any(|counts| counts.any_outside))
     }
 
-    /// Adds counts to a piece of the table `[value][class]`, which begins with row `first_value` of the table.
+    /// Adds counts to a piece of the table `[value][class]`, which begins with row `first_value` of the table. The rows of
+    /// the table are the values of feature after feature. `counts.features` are the features that were counted, and
+    /// `counts.cells` the weights of rows, `[class][value]`, of their values alone.
     fn merge<N: Cell + Into<T>, T: Cell>(
         self,
         counts: &Counts<N>,
@@ -183,14 +191,16 @@ impl CodesToCount<'_, '_> {
         }
     }
 
-    /// Counts some features in a range of rows; `weight` is that of a row.
+    /// Counts some features in a range of rows; `weight` is that of a row. `range` is one of rows, `features` are numbers of
+    /// features. The counts are weights of rows, `[class][value]`, of the values of these features, and whether a value was
+    /// outside its range.
     fn count_rows<N: Cell>(
         self,
         range: Range<usize>,
         features: Range<usize>,
         weight: impl Fn(usize) -> N + Copy,
     ) -> Counts<N> {
-        let table_rows = self.ranges.table_rows(&features);
+        let table_rows = self.ranges.table_rows(&features); // the values of these features, among all values
         let mut cells = vec![N::default(); table_rows.len() * self.rows.n_classes];
         let mut any_outside = false;
         // Memory: the cells where the values of a row are counted, and values that are not int64.
@@ -226,7 +236,8 @@ struct Places {
 }
 
 impl Places {
-    /// Where the values of `ranges` are counted in a table of the rows `table_rows` of the whole table.
+    /// Where the values of `ranges` are counted in a table of the rows `table_rows` of the whole table. A feature is counted
+    /// from the value `low` on, for `size` values, in the rows from `start` on of the whole table.
     fn new(ranges: &[ValueRange], table_rows: &Range<usize>) -> Self {
         Places {
             low: ranges.iter().map(|range| range.low).collect(),
@@ -237,9 +248,10 @@ impl Places {
     }
 }
 
-/// Adds a block of rows, `[row][feature]`, to `cells`, `[class][value]`; returns whether a value that is not missing is outside its
-/// range. `classes` has the class of each row, -1 if none; `weight` is called with the index of a row in the block; `row_cells` is
-/// memory, a number per feature.
+/// Adds a block of rows, `[row][feature]`, to `cells`, `[class][value]`; returns whether a value that is not missing is
+/// outside its range. `classes` has the class of each row, -1 if none; `weight` is called with the index of a row in the
+/// block; `row_cells` is memory, a number per feature. `places` has for each feature its lowest value, how many values are
+/// counted, and where they begin among all `n_values` values of a class.
 #[inline(always)]
 fn add_block<N: Cell>(
     view: ArrayView2<i64>,
@@ -285,8 +297,9 @@ fn add_block<N: Cell>(
     any_outside && view.indexed_iter().any(is_outside)
 }
 
-/// Writes the cells where the values of a row, `[feature]`, are counted to `row_cells`; `u64::MAX` for values outside their range.
-/// Returns whether there are such. `first_cell` is the first one of the row's class.
+/// Writes the cells where the values of a row, `[feature]`, are counted to `row_cells`; `u64::MAX` for values outside their
+/// range. Returns whether there are such. `first_cell` is the first one of the row's class. `places` has for each feature its
+/// lowest value (`low`), how many values are counted (`size`), and where they begin among the values of a class (`start`).
 #[inline(always)]
 fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut [u64]) -> bool {
     wide!({
@@ -301,7 +314,8 @@ fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut 
     })
 }
 
-/// Returns the values of a column of integers minus `low`, `[row]`; -1 for those below `low`, and for those `size` or more above it.
+/// Returns the values of a column of integers minus `low`, `[row]`; -1 for those below `low`, and for those `size` or more
+/// above it. `column` is a matrix of one column.
 pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
     let (n_rows, width) = column.shape();
     demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
@@ -319,8 +333,8 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
     Ok(distances)
 }
 
-/// Returns the lowest and the highest value of each feature, `[feature]`, without the lowest `i64`, which stands for a missing
-/// value; 0 and -1 if there is none.
+/// Returns the lowest and the highest value of each feature, `[feature]`, without the lowest `i64`, which stands for a
+/// missing value; 0 and -1 if there is none. `piece_low` and `piece_high` are the ends of one piece of the rows, `[feature]`.
 pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), Error> {
     columns.demand_whole()?;
     let (n_rows, n_features) = (columns.rows().unwrap_or(0), columns.features());
@@ -358,8 +372,8 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     Ok((low, high))
 }
 
-/// Widens the spans of columns, from `low` to `high` of each, `[column]`, to the values of some rows, `[row][column]`; the lowest
-/// `i64` stands for a missing value.
+/// Widens the spans of columns, from `low` to `high` of each, `[column]`, to the values of some rows, `[row][column]`; the
+/// lowest `i64` stands for a missing value. `ends` are the lowest and the highest value of one column.
 fn widen(view: ArrayView2<i64>, low: &mut [i64], high: &mut [i64]) {
     wide!({
         let widen = |x: i64, low: &mut i64, high: &mut i64| {

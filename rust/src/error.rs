@@ -60,7 +60,9 @@ impl Error {
 }
 
 impl fmt::Display for Error {
-    /// Writes the message. Without a word, [`Error::NotThere`] is about the number of texts of a class; `remainder` is negative.
+    /// Writes the message. Without a word, [`Error::NotThere`] is about the number of texts of a class; `remainder` is
+    /// negative. A bad value has the reason (`fault`), and its `feature` and `row`, counted from 0; `remainder` is what would
+    /// be left of the sum of `word` in `class`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::BadValue { fault, feature, row, value } => {

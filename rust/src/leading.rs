@@ -44,8 +44,10 @@ pub struct Counted {
     pub shift: u32,
 }
 
-/// Counts the leading bits of each column, `[column]`. Of each key, `shifts[column]` bits are dropped, and as few more as leave at
-/// most `most` keys per column. Infinite values are an error, missing ones and rows of no class are not counted.
+/// Counts the leading bits of each column, `[column]`. Of each key, `shifts[column]` bits are dropped, and as few more as
+/// leave at most `most` keys per column. Infinite values are an error, missing ones and rows of no class are not counted.
+/// `rows` has the class (-1: none) and the weight of each row. The counts of a column are its keys in order, the weight of
+/// the rows of each, `[key][class]`, and how many bits were dropped.
 pub fn count_leading(
     columns: &Columns,
     shifts: &[i64],
@@ -77,7 +79,9 @@ pub fn count_leading(
     Ok(groups.into_iter().flatten().collect())
 }
 
-/// [`count_leading`] for the columns of a group, with the weight of each row as a number of type `N`.
+/// [`count_leading`] for the columns of a group, with the weight of each row as a number of type `N`. `group` are the
+/// columns, indices in `columns`; `shifts[column]` bits of each key are dropped at least, and at most `most` keys are left.
+/// `rows` has the class of each row, -1 if none; `weight` is called with the number of a row.
 fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
     columns: &Columns,
     group: Range<usize>,
@@ -93,6 +97,7 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
         .collect();
     // The keys of a block of rows, `[column of the group][row]`.
     let mut keys_of_columns = vec![[NONE; BLOCK]; group.len()];
+    // `i` is the number of a block, and `j` that of a chunk of it; both have the class of each row.
     for (i, classes) in rows.classes.chunks(BLOCK).enumerate() {
         for (j, chunk_classes) in classes.chunks(MOST_LISTED).enumerate() {
             let chunk = j * MOST_LISTED..j * MOST_LISTED + chunk_classes.len(); // of the block
@@ -102,7 +107,7 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
                 .iter()
                 .zip(keys_of_columns.iter_mut().zip(columns.columns_of(group.clone())))
             {
-                let mut buffer = None;
+                let mut buffer = None; // where values that are not doubles are converted
                 let values = chunk_rows.contiguous_reals(block, column, &mut buffer);
                 if read_keys(values, chunk_classes, counts.shift, &mut keys[chunk.clone()]) {
                     let is_wrong = |(&x, &class): (&f64, &i32)| class >= 0 && x.is_infinite();
@@ -122,7 +127,8 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
 const NONE: i64 = i64::MIN;
 
 /// Writes the key of each row's value, without its lowest `shift` bits, to `keys`; [`NONE`] for a value that is not counted,
-/// because it is NaN or the row has no class (-1). Returns whether a row with a class has an infinite value.
+/// because it is NaN or the row has no class (-1). Returns whether a row with a class has an infinite value. All three slices
+/// are `[row]`.
 fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> bool {
     wide!({
         let mut any_infinite = false;
@@ -156,7 +162,8 @@ struct KeyCounts<N> {
 const PLACE_BITS: u32 = 12;
 
 impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
-    /// No keys yet; `most` may be left in the end, each without its lowest `shift` bits or more.
+    /// No keys yet; `most` may be left in the end, each without its lowest `shift` bits or more. A key has a slot, which has
+    /// a cell for each class; slot 0 is that of [`NONE`].
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
         KeyCounts {
@@ -171,8 +178,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         }
     }
 
-    /// Adds a block of rows, given the key and the class of each; keys have the shift so far. `weight` is called with the index of a
-    /// row in the block. If keys are merged on the way, the remaining `keys` are shifted too.
+    /// Adds a block of rows, given the key and the class of each; keys have the shift so far. `weight` is called with the
+    /// index of a row in the block. If keys are merged on the way, the remaining `keys` are shifted too. Both are `[row]`,
+    /// the class -1 if none. `self.shift` is how many bits of keys are dropped so far.
     fn add(&mut self, keys: &mut [i64], classes: &[i32], weight: impl Fn(usize) -> N) {
         let mut n_added = 0; // rows
         while let Some(n_added_now) = self.add_until_full(n_added, keys, classes, &weight) {
@@ -185,8 +193,10 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         }
     }
 
-    /// Adds the rows of a block from its row `first` on, until there are too many keys. Returns the first row that is left then;
-    /// None if all were added. Each row has a key and a class; `weight` is called with the index of a row in the block.
+    /// Adds the rows of a block from its row `first` on, until there are too many keys. Returns the first row that is left
+    /// then; None if all were added. Each row has a key and a class; `weight` is called with the index of a row in the block.
+    /// Both are `[row]`, the class -1 if none. `self.keys` has the key of each slot, and `self.cells` the weight of the rows,
+    /// `[slot][class]`; `self.shift` is how many bits of keys are dropped.
     #[inline(always)]
     fn add_until_full(
         &mut self,
@@ -218,7 +228,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         None
     }
 
-    /// Returns the slot of a key: its index in `self.keys`. A new key is added, with cells of 0.
+    /// Returns the slot of a key: its index in `self.keys`. A new key is added, with cells of 0. Slot 0 is that of [`NONE`];
+    /// `self.numbering` numbers all other keys from 0, so that their slots begin at 1. `self.cells` has the weight of the
+    /// rows, `[slot][class]`.
     fn slot(&mut self, key: i64) -> usize {
         if key == NONE {
             return 0;
@@ -232,6 +244,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 
     /// Drops as few bits of all keys as leave at most `self.most` keys, and adds up the cells of keys that become one.
+    /// `self.keys` has the key of each slot, and `self.cells` the weight of the rows, `[slot][class]`; slot 0 is that of
+    /// [`NONE`]. `self.shift` is how many bits are dropped so far, `self.numbering` finds the slot of a key, and
+    /// `self.recent_slots` is a cache of slots.
     #[cold]
     fn merge(&mut self) {
         let mut sorted = self.keys[1..].to_vec();
@@ -242,7 +257,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         for pair in sorted.windows(2) {
             n_joined[64 - (pair[0] ^ pair[1]).leading_zeros() as usize] += 1;
         }
-        let (mut more_shift, mut n_keys) = (0, sorted.len());
+        let (mut more_shift, mut n_keys) = (0, sorted.len()); // bits to drop, and keys that are left then
         while n_keys > self.most && more_shift < 63 {
             more_shift += 1;
             n_keys -= n_joined[more_shift];
@@ -260,7 +275,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 
     /// The counts in the order of their keys, of which at most `self.most` are left; `rows` gives the classes and the unit of
-    /// weights.
+    /// weights. `self.cells` has the weight of the rows, `[slot][class]`; `shift` is how many bits of keys were dropped.
     fn counted(mut self, rows: &Rows) -> Result<Counted, Error> {
         if self.keys.len() - 1 > self.most {
             self.merge();
@@ -278,8 +293,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 }
 
-/// Returns the step of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above it. A
-/// missing value has the number of cuts plus 1; an infinite one is an error.
+/// Returns the step of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above
+/// it. A missing value has the number of cuts plus 1; an infinite one is an error. A finder finds the steps of a column's
+/// numbers.
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
     let (n_rows, n_columns) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == n_columns, "cuts must have one list per feature")?;
@@ -299,6 +315,7 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
             if let Some(row) = infinite {
                 return Err(columns.bad_value(Fault::Infinite, start + row, feature));
             }
+            // The steps of the column, within `[row][column]`.
             let places = steps[feature..].iter_mut().step_by(n_columns);
             places.zip(column_steps).for_each(|(place, step)| *place = *step as u16);
         }
@@ -338,7 +355,10 @@ fn magnitude(x: f64) -> u64 {
 }
 
 impl Finder {
-    /// A finder of the steps between cuts, which must be in order, for `n_rows` numbers or so.
+    /// A finder of the steps between cuts, which must be in order, for `n_rows` numbers or so. A place is an interval of
+    /// numbers: that of x is the bits of its magnitude, shifted right by `finder.shift`, minus `finder.low`.
+    /// `finder.cuts_below` says how many cuts are in lower places than each place; None if there are too few numbers for
+    /// that.
     pub(crate) fn new(cuts: &[f64], n_rows: usize) -> Result<Self, Error> {
         demand(cuts.is_sorted(), "cuts must be in order")?;
         demand(cuts.len() < CROWDED as usize, "there are too many cuts")?;
@@ -349,10 +369,12 @@ impl Finder {
             let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
             let mut magnitudes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
             magnitudes.sort_unstable();
+            // The magnitude that a sixteenth of the middle cuts are below, and how far the highest one is from it, as bits.
             let lowest = magnitudes.get(magnitudes.len() / 16).copied().unwrap_or(0);
             let range = magnitudes.last().map_or(0, |highest| highest - lowest);
             // Places reach a quarter of the range beyond either end.
-            let bits = 64 - (range + range / 2).leading_zeros();
+            let bits = 64 - (range + range / 2).leading_zeros(); // how many bits number them all
+
             finder.shift = bits.saturating_sub(PLACES.ilog2());
             finder.low = lowest.saturating_sub(range / 4) >> finder.shift;
             finder.cuts_below = Some(finder.count_cuts_below());
@@ -360,15 +382,16 @@ impl Finder {
         Ok(finder)
     }
 
-    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several. A place is an interval of
-    /// numbers: [`PLACES`] of negative and as many of positive ones, in ascending order. The last of `cuts` is NaN, which ends them.
+    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several. A place is an
+    /// interval of numbers: [`PLACES`] of negative and as many of positive ones, in ascending order. The last of `cuts` is
+    /// NaN, which ends them. `self.cuts` are the cuts in ascending order.
     fn count_cuts_below(&self) -> Box<[u16; 2 * PLACES]> {
         // First the number of cuts in each place.
         let mut counts = Box::new([0; 2 * PLACES]);
         for &cut in &self.cuts[..self.cuts.len() - 1] {
             counts[self.place(cut)] += 1;
         }
-        let mut n_below = 0;
+        let mut n_below = 0; // cuts in lower places
         for count in counts.iter_mut() {
             let n_here = std::mem::replace(count, n_below);
             *count |= if n_here > 1 { CROWDED } else { 0 };
@@ -377,8 +400,9 @@ impl Finder {
         counts
     }
 
-    /// The place of a number, an index in `self.cuts_below`. It never falls as x rises, so cuts in lower places are below x, and
-    /// those in higher places above it.
+    /// The place of a number, an index in `self.cuts_below`. It never falls as x rises, so cuts in lower places are below x,
+    /// and those in higher places above it. The place of a magnitude is its bits shifted right by `self.shift`, minus
+    /// `self.low`.
     #[inline(always)]
     fn place(&self, x: f64) -> usize {
         let x = x + 0.0; // so that both zeros are one
@@ -402,7 +426,9 @@ impl Finder {
     }
 
     /// Writes the step of each of at most [`MOST_LISTED`] values, plus `start`, to `steps`: how many cuts are not above it;
-    /// `missing` for NaN. Returns the index of the first infinite value, None if there is none.
+    /// `missing` for NaN. Returns the index of the first infinite value, None if there is none. `self.cuts` are the cuts in
+    /// ascending order, and `self.cuts_below` says how many of them are in lower places than each place, marked by
+    /// [`CROWDED`] if the place has several cuts.
     pub(crate) fn find(
         &self,
         values: &[f64],
@@ -416,7 +442,8 @@ impl Finder {
             let mut places = [0; MOST_LISTED];
             any_not_finite = self.places(values, &mut places);
             for ((step, &x), &place) in steps.iter_mut().zip(values).zip(&places) {
-                let mut n_below = cuts_below[place as usize % (2 * PLACES)];
+                let mut n_below = cuts_below[place as usize % (2 * PLACES)]; // cuts in lower places
+                // The cuts of this place that are not above x.
                 let n_here = if n_below < CROWDED {
                     u32::from(self.cuts[n_below as usize] <= x)
                 } else {

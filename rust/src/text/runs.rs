@@ -12,7 +12,9 @@ use super::tokens::{Span, Tokens};
 use super::utf8::{self, Character};
 use crate::error::{Error, demand};
 
-/// Appends the text, lower-cased if `lowercase`, and the span of every word that the pattern finds in it.
+/// Appends the text, lower-cased if `lowercase`, and the span of every word that the pattern finds in it. `text` is UTF-8.
+/// `tokens.text` gets the text, and `tokens.spans` where each word begins and ends in it, in bytes. An error if the text
+/// becomes too long.
 pub fn read(
     text: &[u8],
     pattern: Pattern,
@@ -21,6 +23,8 @@ pub fn read(
 ) -> Result<(), Error> {
     tokens.text.reserve(text.len() + BLOCK + Tokens::PADDING);
     // No words yet.
+    // Afterwards `count` is how many of the spans are words; `inside` is 1 if the text so far ends within a word, and
+    // `lone` 1 if that has one character; `drop` is all ones if words of one character are dropped.
     let words = Words {
         text: &mut tokens.text,
         spans: &mut tokens.spans,
@@ -70,8 +74,9 @@ const ROOM: usize = 4 * BLOCK;
 const USUAL: usize = 14;
 
 impl Words<'_> {
-    /// Appends the first `size` bytes of a block to the text, and the spans of their words. `word` has a bit for each byte, 1 if it
-    /// is within a word; its bits beyond `size` are 0. The last character has `last_width` bytes.
+    /// Appends the first `size` bytes of a block to the text, and the spans of their words. `word` has a bit for each byte, 1
+    /// if it is within a word; its bits beyond `size` are 0. The last character has `last_width` bytes. `self.spans` has
+    /// where words begin and end in `self.text`, in bytes; `self.count` says how many of them are words.
     #[inline(always)]
     fn take(&mut self, bytes: &[u8; BLOCK], size: usize, word: u64, last_width: usize) {
         // `self.inside` is 1 if the text before the block ends within a word, `self.lone` if that word has one character so far;
@@ -100,8 +105,9 @@ impl Words<'_> {
         self.inside = word >> (size - 1) & 1;
     }
 
-    /// Starts words where the bits of `starts` are, and ends words where those of `ends` are. Bit 0 stands for byte `base` of the
-    /// text.
+    /// Starts words where the bits of `starts` are, and ends words where those of `ends` are. Bit 0 stands for byte `base` of
+    /// the text. `self.spans` has where words begin and end in the text, in bytes; the first `self.count` of them are words,
+    /// the others room for more.
     #[inline(always)]
     fn write(&mut self, base: u32, starts: u64, ends: u64) {
         // The index of the first word that has no end yet; `self.inside` is 1 if the text before `base` ends within a word, else 0.
@@ -118,8 +124,9 @@ impl Words<'_> {
         self.count += starts.count_ones() as usize;
     }
 
-    /// Starts a word at the end of the text, or goes on with it if the text ends within one (`self.inside` is 1, else 0), for a
-    /// character that is appended next.
+    /// Starts a word at the end of the text, or goes on with it if the text ends within one (`self.inside` is 1, else 0), for
+    /// a character that is appended next. `self.lone` becomes 1 if the word has only that character so far and such words are
+    /// dropped (`self.drop` is all ones, else 0); else 0.
     fn start_or_go_on(&mut self) {
         self.lone = !self.inside & 1 & self.drop; // the first character of its word, so far
         if self.inside == 0 {
@@ -129,7 +136,8 @@ impl Words<'_> {
         }
     }
 
-    /// Ends the word, if there is one, at the end of the text; drops it if it is too short.
+    /// Ends the word, if there is one, at the end of the text; drops it if it is too short. `self.text` is the text so far;
+    /// `self.count` is the number of words.
     fn end(&mut self) {
         // `self.inside` is 1 if the text ends within a word, `self.lone` if that is too short; else 0.
         self.count -= self.lone as usize;
@@ -175,12 +183,14 @@ struct Reader<'a, const MAIL: bool, const LOWER: bool> {
 impl<const MAIL: bool, const LOWER: bool> Job for Reader<'_, MAIL, LOWER> {
     type Output = Result<(), Error>;
 
-    /// Reads the text to its end: blocks of ASCII at once, all others part by part.
+    /// Reads the text to its end: blocks of ASCII at once, all others part by part. `self.text` is UTF-8, of which `self.at`
+    /// bytes have been read; `self.words` are the words so far. An error if the text becomes too long.
     #[inline(always)]
     fn run<M: Machine>(mut self, machine: M) -> Result<(), Error> {
         while self.at < self.text.len() {
             let unread = &self.text[self.at..];
             let block = match unread.first_chunk() {
+                // masks of its bytes: word characters, joiners, beyond ASCII
                 Some(bytes) => machine.classify(bytes, LOWER),
                 None => machine.classify(&padded(unread), LOWER),
             };
@@ -200,7 +210,7 @@ impl<const MAIL: bool, const LOWER: bool> Job for Reader<'_, MAIL, LOWER> {
     }
 }
 
-/// The end of a text, shorter than a block, as a block filled up with zeros.
+/// The end of a text, shorter than a block, as a block filled up with zeros. `rest` is its bytes.
 fn padded(rest: &[u8]) -> [u8; BLOCK] {
     let mut block = [0; BLOCK];
     block[..rest.len()].copy_from_slice(rest);
@@ -209,7 +219,7 @@ fn padded(rest: &[u8]) -> [u8; BLOCK] {
 
 impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
     /// Returns the mask of bytes within words, given those of word characters and of joiners: word characters and, for mail,
-    /// joiners with a word character on either side.
+    /// joiners with a word character on either side. Bit i of a mask stands for byte i of a block.
     #[inline(always)]
     fn join(&self, word: u64, joiner: u64) -> u64 {
         match MAIL {
@@ -220,10 +230,14 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
     }
 
     /// Takes as much as possible of the text's last block, or of a block that is not all ASCII, at once; if nothing, then one
-    /// character.
+    /// character. `self.text` is the text, `self.at` how many of its bytes have been read, and `self.words` the words so far
+    /// (`inside`: 1 if they end within a word, else 0; `drop`: not 0 if words of one character are dropped). Masks have a bit
+    /// for each byte of the block: `block.word` for word characters, `block.joiner` for joiners, `block.beyond` for bytes
+    /// beyond ASCII.
     #[inline(always)]
     fn part(&mut self, mut block: ClassifiedBlock) -> Result<(), Error> {
-        let n_unread = self.text.len() - self.at;
+        let n_unread = self.text.len() - self.at; // bytes
+        // How many bytes are taken, and masks of bytes within words and of bytes after the first of their character.
         let mut part = Part { size: n_unread.min(BLOCK), word: block.word, tails: 0 };
         if block.beyond != 0 {
             self.look_up(&mut block, &mut part)?;
@@ -246,11 +260,14 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         Ok(())
     }
 
-    /// Looks up the characters of a block beyond ASCII: sets the part's masks, and lower-cases the block's bytes if `LOWER`. The
-    /// part ends before a character that does not fit in the block, or whose lower case has another width.
+    /// Looks up the characters of a block beyond ASCII: sets the part's masks, and lower-cases the block's bytes if `LOWER`.
+    /// The part ends before a character that does not fit in the block, or whose lower case has another width. `block.bytes`
+    /// are the next bytes of `self.text`, which has been read up to byte `self.at`; `block.beyond` is a mask of the bytes
+    /// beyond ASCII. `part.size` is the number of bytes of the part, `part.word` the mask of its bytes within words, and
+    /// `part.tails` that of bytes after the first one of their character.
     #[inline(always)]
     fn look_up(&self, block: &mut ClassifiedBlock, part: &mut Part) -> Result<(), Error> {
-        let table = characters::characters()?;
+        let table = characters::characters()?; // what each character is
         let unread = &self.text[self.at..];
         let mut copy = [0; BLOCK + 4];
         // The block and the bytes of a last character.
@@ -285,7 +302,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
                 continue;
             }
             let character = utf8::first(&unread[at..]);
-            let kind = table.get(character.code);
+            let kind = table.get(character.code); // what it is, and its lower case
             let fits = at + character.width <= BLOCK
                 && (!LOWER || kind.is_lower() || lower_in_place(block, at, character, kind));
             if !fits {
@@ -301,12 +318,14 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         Ok(())
     }
 
-    /// Takes the next character of the text by itself. An error if the text becomes too long in lower case.
+    /// Takes the next character of the text by itself. An error if the text becomes too long in lower case. It is at byte
+    /// `self.at` of `self.text`, and is lower-cased if `LOWER`. `self.words.text` is the text as it was read, and
+    /// `self.words.inside` is 1 if that ends within a word, else 0.
     #[cold]
     fn character(&mut self) -> Result<(), Error> {
-        let table = characters::characters()?;
+        let table = characters::characters()?; // what each character is
         let character = utf8::first(&self.text[self.at..]);
-        let kind = table.get(character.code);
+        let kind = table.get(character.code); // what it is, and its lower case
         let after = &self.text[self.at + character.width..];
         let is_word = |code: u32| table.get(code).is_word(LOWER);
         // Whether it is a joiner between two characters of words.
@@ -330,12 +349,13 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
             }
         }
         self.at += character.width;
-        let likely_length = self.words.text.len() + self.text.len() - self.at;
+        let likely_length = self.words.text.len() + self.text.len() - self.at; // in bytes
         demand(likely_length < u32::MAX as usize, TOO_LONG)
     }
 }
 
-/// Writes the lower case over a character of this kind at byte `at` of a block; false if it is not one character of the same width.
+/// Writes the lower case over a character of this kind at byte `at` of a block; false if it is not one character of the same
+/// width. `block.bytes` are its bytes, which are changed; `width` is a number of bytes.
 fn lower_in_place(
     block: &mut ClassifiedBlock,
     at: usize,
@@ -368,8 +388,9 @@ impl Part {
         (self.tails << (BLOCK - self.size)).leading_ones() as usize + 1
     }
 
-    /// Drops words of one character that has several bytes, and some of one byte, from the mask; [`Words::take`] drops the others.
-    /// `inside` is 1 if the part begins within a word, else 0.
+    /// Drops words of one character that has several bytes, and some of one byte, from the mask; [`Words::take`] drops the
+    /// others. `inside` is 1 if the part begins within a word, else 0. `self.word` is the mask of bytes within words,
+    /// `self.tails` that of bytes after the first one of their character, and `self.size` the number of bytes of the part.
     #[inline(always)]
     fn drop_lone(&mut self, inside: u64) {
         let starts = self.word & !(self.word << 1 | inside);
