@@ -35,7 +35,8 @@ pub struct Sets<'a> {
 
 impl<'a> Sets<'a> {
     /// The sets of classes of rows, where row i has `codes[offsets[i]..offsets[i + 1]]`; an error if offsets do not rise from
-    /// 0 to the number of codes, or a code is not that of a class. `codes` are numbers of classes.
+    /// 0 to the number of codes, or a code is not that of a class. `codes` are numbers of classes. `n_classes` is the number
+    /// of classes.
     pub fn new(offsets: &'a [i64], codes: &'a [i32], n_classes: usize) -> Result<Self, Error> {
         let spans_codes =
             offsets.first() == Some(&0) && offsets.last() == Some(&(codes.len() as i64));
@@ -139,8 +140,8 @@ impl<'a> Rows<'a> {
         demand(total < heaviest, "weights must add up to less than 2**63")
     }
 
-    /// The weight of a row of weight 1, in the units of [`Rows::weight`]. Weights are in rows, or in parts of a row if they
-    /// are parts.
+    /// What a row of weight 1 weighs in the units of [`Rows::weight`]: 1, or 10^18 if weights are parts of a row, which are
+    /// 10^-18 rows.
     pub fn unit(&self) -> u128 {
         match self.weights {
             Weights::Parts(_) => u128::from(PARTS),
@@ -149,7 +150,7 @@ impl<'a> Rows<'a> {
     }
 
     /// The weight of a row: in rows, or in parts of a row if weights are parts. `self.weights` has those of all rows; parts
-    /// are two limbs of 64 bits, the lower one first.
+    /// are two limbs of 64 bits, the lower one first. A part is 10^-18 rows.
     #[inline(always)]
     pub fn weight(&self, row: usize) -> u128 {
         match self.weights {
@@ -224,7 +225,8 @@ fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
 /// The numbers of the rows of each class, class after class and ascending within a class; and where each class begins, and
 /// the last one ends, `[class + 1]`. Weights are ignored. `rows` has the class of each row, -1 if none.
 pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
-    // Each piece is a range of rows, and how many of them each class has.
+    // Each piece is a range of rows, and how many of them each class has. `starts` is where each class begins in `order`,
+    // which has the numbers of the rows.
     let pieces = count_pieces(&Rows { weights: Weights::Ones, ..*rows }, threads);
     let mut starts = vec![0_i64];
     for class in 0..rows.n_classes {

@@ -251,7 +251,9 @@ impl Places {
 /// Adds a block of rows, `[row][feature]`, to `cells`, `[class][value]`; returns whether a value that is not missing is
 /// outside its range. `classes` has the class of each row, -1 if none; `weight` is called with the index of a row in the
 /// block; `row_cells` is memory, a number per feature. `places` has for each feature its lowest value, how many values are
-/// counted, and where they begin among all `n_values` values of a class.
+/// counted, and where they begin among all `n_values` values of a class. A cell is the weight of rows. A range has `size`
+/// values from `low` on, which are counted from `start` on among the values of a class, `[feature]`; `distance` is how far a
+/// value is above `low`.
 #[inline(always)]
 fn add_block<N: Cell>(
     view: ArrayView2<i64>,
@@ -262,6 +264,7 @@ fn add_block<N: Cell>(
     row_cells: &mut [u64],
 ) -> bool {
     let Places { low, size, start, n_values } = places;
+    // Adds a weight to the cell of this index, if there is one.
     let mut add = |cell: u64, weight: N| {
         if let Some(sum) = cells.get_mut(cell as usize) {
             *sum += weight;
@@ -300,6 +303,7 @@ fn add_block<N: Cell>(
 /// Writes the cells where the values of a row, `[feature]`, are counted to `row_cells`; `u64::MAX` for values outside their
 /// range. Returns whether there are such. `first_cell` is the first one of the row's class. `places` has for each feature its
 /// lowest value (`low`), how many values are counted (`size`), and where they begin among the values of a class (`start`).
+/// `distance` is how far a value is above the lowest one.
 #[inline(always)]
 fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut [u64]) -> bool {
     wide!({
@@ -315,14 +319,14 @@ fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut 
 }
 
 /// Returns the values of a column of integers minus `low`, `[row]`; -1 for those below `low`, and for those `size` or more
-/// above it. `column` is a matrix of one column.
+/// above it. `column` is a matrix of one column. `size` is the number of values from `low` on.
 pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
     let (n_rows, width) = column.shape();
     demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
     demand(size <= i32::MAX as usize, "there are more values than an int32 can number")?;
     let mut distances = vec![0; n_rows];
     threads::pieces(threads::worth(threads, n_rows), &mut distances, PIECE, |i, piece| {
-        let mut buffer = vec![];
+        let mut buffer = vec![]; // where numbers of other types are converted
         let rows = i * PIECE..i * PIECE + piece.len();
         let view = column.integers(rows, 0..1, &[low], &mut buffer);
         wide!(zip_mut(piece, view.column(0), |out, x| {
@@ -342,7 +346,7 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     // The lowest and the highest values of each piece of the rows.
     let piece_spans = threads::try_ranges(threads, n_rows, PIECE, |rows| {
         let (mut low, mut high) = (vec![i64::MAX; n_features], vec![i64::MIN; n_features]);
-        let mut buffer = vec![];
+        let mut buffer = vec![]; // where numbers of other types are converted
         // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(0..n_features) {
             let features = first..first + block_columns.len();

@@ -450,8 +450,7 @@ impl<'a> Columns<'a> {
         self.blocks.first().map(|block| block.shape().0)
     }
 
-    /// An error if the columns do not have `n_rows` rows; none if there is no column. `n_rows` is the number of rows that the
-    /// caller expects.
+    /// An error if the columns do not have `n_rows` rows, the number that the caller expects; none if there is no column.
     pub fn demand_rows(&self, n_rows: usize) -> Result<(), Error> {
         match self.rows() {
             Some(rows) if rows != n_rows => {
@@ -485,7 +484,7 @@ impl<'a> Columns<'a> {
     }
 
     /// The columns that hold these features, in order: (feature, block, index of the column in the block). Features are
-    /// counted over all blocks.
+    /// counted over all blocks. `first` is the feature in the first of a block's `columns`.
     pub fn columns_of(
         &self,
         features: Range<usize>,

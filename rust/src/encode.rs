@@ -54,7 +54,8 @@ impl<K: Key> Dictionary<K> {
     }
 
     /// The code of a key that occurs `count` times, first at `row`; -1 once there are too many keys. `self.keys` and
-    /// `self.counts` (how many rows have each key) are by code; `self.numbering` finds the code of a key by its hash.
+    /// `self.counts` (how many rows have each key) are by code; `self.numbering` finds the code of a key by its hash. A key
+    /// is what is numbered, such as a string; `row` is its first row.
     #[inline(always)]
     pub fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
         if self.full {
@@ -70,7 +71,8 @@ impl<K: Key> Dictionary<K> {
     }
 
     /// Adds a new key, which first occurs at `row`. `self.keys`, `self.first` (the row where each key first occurs) and
-    /// `self.counts` (how many rows have it) are by code; `self.full` says whether there are more keys than codes.
+    /// `self.counts` (how many rows have it) are by code; `self.full` says whether there are more keys than codes. A key is
+    /// what is numbered, such as a string.
     #[cold]
     fn add(&mut self, key: K, row: usize) {
         self.full = self.keys.len() == MOST;
@@ -86,7 +88,8 @@ impl<K: Key> Dictionary<K> {
 }
 
 /// Numbers the keys of rows in the order in which they first occur; a row for which `key` returns None gets -1. Returns the
-/// code of each row, the first row of each code, and how many rows have it.
+/// code of each row, the first row of each code, and how many rows have it. A key is what is numbered, such as a string;
+/// `key` is called with the number of a row.
 pub fn encode<K: Key>(
     n_rows: usize,
     threads: usize,
@@ -120,7 +123,7 @@ pub fn encode<K: Key>(
 
 /// Merges dictionaries of pieces of the rows, in order. Also returns the merged code of each code, `[dictionary][code]`; none
 /// for the first dictionary, whose codes stay. `dictionary.keys` are by code, as are `first`, the row where each key first
-/// occurs, and `counts`, how many rows have it.
+/// occurs, and `counts`, how many rows have it. A key is what is numbered, such as a string.
 fn merge<K: Key>(
     dictionaries: Vec<Dictionary<K>>,
 ) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
@@ -214,13 +217,13 @@ fn decode<'a, const WIDTH: usize>(
 }
 
 /// Numbers records of `WIDTH` bytes, at most 8, which are compared as integers. `records` are their bytes, one record after
-/// the other.
+/// the other. Returns the code of each record, and the first record and the number of records of each code.
 fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<Encoded, Error> {
-    let (words, _) = records.as_chunks::<WIDTH>();
-    encode(words.len(), threads, |row| {
-        let mut word = [0; 8];
-        word[..WIDTH].copy_from_slice(&words[row]);
-        Some(u64::from_le_bytes(word))
+    let (records, _) = records.as_chunks::<WIDTH>();
+    encode(records.len(), threads, |row| {
+        let mut bytes = [0; 8]; // of the record, and zeros after them
+        bytes[..WIDTH].copy_from_slice(&records[row]);
+        Some(u64::from_le_bytes(bytes))
     })
 }
 
@@ -232,7 +235,8 @@ pub enum Offsets<'a> {
 }
 
 impl Offsets<'_> {
-    /// How many offsets there are: one more than strings. Offsets are int32 (narrow) or int64 (wide).
+    /// How many offsets there are: where each of Arrow's strings begins in their data, and the last one ends. They are int32
+    /// (narrow) or int64 (wide).
     fn len(self) -> usize {
         match self {
             Offsets::Narrow(offsets) => offsets.len(),
@@ -240,7 +244,8 @@ impl Offsets<'_> {
         }
     }
 
-    /// Whether offsets never fall. Offsets are int32 (narrow) or int64 (wide).
+    /// Whether the offsets, which say where each of Arrow's strings begins in their data, never fall. They are int32 (narrow)
+    /// or int64 (wide).
     fn is_sorted(self) -> bool {
         match self {
             Offsets::Narrow(offsets) => offsets.is_sorted(),
@@ -248,7 +253,8 @@ impl Offsets<'_> {
         }
     }
 
-    /// The i-th offset; None if there is none, or it is negative. Offsets are int32 (narrow) or int64 (wide).
+    /// The i-th offset: where string i begins in the data of Arrow's strings, in bytes. None if there is none, or it is
+    /// negative. Offsets are int32 (narrow) or int64 (wide).
     #[inline(always)]
     fn get(self, i: usize) -> Option<usize> {
         match self {

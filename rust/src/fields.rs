@@ -39,6 +39,7 @@ pub fn parse<'a>(
     let is_forbidden = |byte: &u8| matches!(byte, b'\r' | b'\n') || Some(*byte) == quote;
     let in_number =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte <= b' ' || b"+-.".contains(byte);
+    // Whether a text that means a missing value may be a number, or has a byte that no word may contain.
     let may_be_read_otherwise =
         |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_forbidden(byte));
     if quote.is_some_and(|quote| in_number(&quote)) || missing.iter().any(may_be_read_otherwise) {
@@ -140,6 +141,7 @@ enum Fields<'a> {
 
 impl<'a> Fields<'a> {
     /// No fields, with room for `n`. A column has numbers, or the number of each word and a dictionary of all distinct words.
+    /// `kind` is that of the column: real numbers, whole numbers or words.
     fn new(kind: Kind, n: usize) -> Self {
         match kind {
             Kind::Real => Fields::Real(Vec::with_capacity(n)),
@@ -152,7 +154,7 @@ impl<'a> Fields<'a> {
     /// dictionary of all words of the column, before any field is read. Does nothing for a column of numbers.
     fn number_words(&mut self, missing: &[&'a [u8]], known_words: &'a [u8]) {
         if let Fields::Word(_, dictionary) = self {
-            // They have no first byte, because they were not read from the text.
+            // The first byte and the number of occurrences in the text: none, because they were not read from it.
             let (first, times) = (0, 0);
             for word in missing.iter().copied().chain(lines(known_words)) {
                 dictionary.code(word, first, times);

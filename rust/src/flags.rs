@@ -116,7 +116,8 @@ pub struct Thresholds<'a> {
 }
 
 impl<'a> Thresholds<'a> {
-    /// The thresholds of so many features; an error unless there is one for each.
+    /// The thresholds above which a value is yes, one for each of so many `features`, `[feature]`; NaN allows only 0 and 1.
+    /// An error unless there is one for each.
     pub fn new(thresholds: &'a [f64], features: usize) -> Result<Self, Error> {
         demand(thresholds.len() == features, "threshold must have one number per feature")?;
         Ok(Thresholds { of_features: thresholds })
@@ -237,12 +238,14 @@ impl Counts {
         rows: &Rows,
         range: Range<usize>,
     ) -> Result<(), Error> {
-        let mut buffer = vec![];
+        let mut buffer = vec![]; // where numbers of other types are converted
         // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(0..columns.features()) {
+            // The numbers that are compared with thresholds, [row][column].
             let levels = block.levels(range.clone(), block_columns.clone(), &mut buffer);
             // Rows take 5 ms instead of 11 ms for 200,000 rows of 20 doubles, and comparing classes 3.6 instead of 15 ms.
-            let counted = with_typed_levels!(levels, view => {
+            // `view` has the same numbers as an array of their type.
+            let outcome = with_typed_levels!(levels, view => {
                 let is_row_major = view.ncols() > 1 && view.strides()[1] == 1;
                 match rows.weights {
                     Weights::Ones if is_row_major => {
@@ -255,7 +258,8 @@ impl Counts {
                     _ => self.count_columns(view, thresholds, rows, range.clone(), first),
                 }
             });
-            if let Err(bad) = counted {
+            // `bad` is the row and the column, within this range and these columns, of a value that must be 0 or 1.
+            if let Err(bad) = outcome {
                 let (row, feature) = (range.start + bad.row, first + bad.column);
                 return Err(columns.bad_value(Fault::NotZeroOrOne, row, feature));
             }

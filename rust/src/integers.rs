@@ -148,7 +148,8 @@ impl Sum256 {
         self.high += high + i128::from(carry);
     }
 
-    /// Adds another sum. `low` and `high` are the lower and the upper 128 bits of a sum.
+    /// Adds another sum. `low` and `high` are the lower and the upper 128 bits of a sum. `carry` goes from the lower to the
+    /// upper ones.
     pub fn merge(&mut self, other: &Self) {
         let (low, carry) = self.low.overflowing_add(other.low);
         (self.low, self.high) = (low, self.high + other.high + i128::from(carry));
@@ -198,7 +199,8 @@ const LIGHTEST: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 /// part is 10^-18 rows.
 #[inline(always)]
 fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
-    // How many decimals leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 / 256.
+    // How many decimals leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 /
+    // 256.
     let exponent = (weight.to_bits() >> 52) as i32 - 1023;
     // `exponent` is that of the weight, to the base 2; `most_decimals` is the number of decimals or one more.
     let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
@@ -239,9 +241,9 @@ pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
     if !(LIGHTEST..16.0).contains(&weight) {
         return None;
     }
-    let bits = weight.to_bits();
+    let bits = weight.to_bits(); // of the double
     let exponent = (bits >> 52) as i32 - 1023; // of the weight, to the base 2
-    // How many decimals leave fifteen digits, as in [`round_to_fifteen_digits`].
+    // How many decimals leave fifteen digits, or one more; then their number, as in [`round_to_fifteen_digits`].
     let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let decimals = most_decimals - usize::from(weight * POWERS[most_decimals] >= 1e15);
     // Adding 2^52 rounds a number, and its last bits are then the whole number.
@@ -250,7 +252,7 @@ pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
     let shifted = weight * POWERS[decimals] + 0.5;
     let nearest = (shifted + WHOLE) - WHOLE;
     let digits = nearest - if nearest > shifted { 1.0 } else { 0.0 }; // rounded down
-    // The weight in parts is exact / 2^shift.
+    // The weight in parts is exact / 2^shift; the double is mantissa * 2^(exponent - 52).
     let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
     let exact = u128::from(mantissa) * u128::from(PARTS);
     let shift = 52 - exponent; // in bits
@@ -563,7 +565,7 @@ impl Integers {
         Integers { shape, limbs, digits, words }.canonical()
     }
 
-    /// An array of these numbers, one per cell of the shape. Their unit is 1.
+    /// An array of these numbers, one per cell of the shape. Their unit is 1. A number is one limb of 64 bits.
     pub fn of_i64(shape: Vec<usize>, numbers: Vec<i64>) -> Self {
         let words = numbers.into_iter().map(|n| n as u64).collect();
         Integers { shape, limbs: 1, digits: 0, words }
@@ -632,7 +634,7 @@ impl Integers {
     }
 
     /// The same numbers with so many limbs each, which must be enough. `self.limbs` is how many each cell has, and `words`
-    /// are the limbs of all cells, cell by cell, the lowest first.
+    /// are the limbs of all cells, cell by cell, the lowest first. Limbs have 64 bits, in two's complement.
     fn with_limbs(self, limbs: usize) -> Self {
         if limbs == self.limbs {
             return self;
@@ -646,7 +648,7 @@ impl Integers {
     }
 
     /// The same numbers in units of at most 10^-digits. `finer` are the numbers in units that are 10^18 times smaller at each
-    /// step.
+    /// step. A limb has 64 bits.
     fn with_digits(&self, digits: u32) -> Self {
         let mut finer = self.clone();
         while finer.digits < digits {
@@ -658,7 +660,7 @@ impl Integers {
     }
 
     /// All numbers times a factor, which has at most `factor_limbs` limbs. `product.words` has `product.limbs` limbs of each
-    /// cell, cell by cell.
+    /// cell, cell by cell. Limbs have 64 bits, the lowest of a cell first.
     fn multiply(&self, factor: &Magnitude, factor_limbs: usize) -> Self {
         let mut product = self.clone().with_limbs(self.limbs + factor_limbs);
         for cell in product.words.chunks_exact_mut(product.limbs) {
@@ -670,7 +672,8 @@ impl Integers {
     }
 
     /// The sum with an array of the same shape or, if `negative`, the difference; an error if it is too large. Numbers are in
-    /// units of 10^-digits; `words` has the limbs of all cells, `limbs` of each, cell by cell.
+    /// units of 10^-digits; `words` has the limbs of all cells, `limbs` of each, cell by cell. Limbs have 64 bits, in two's
+    /// complement, the lowest of a cell first.
     fn plus_signed(&self, other: &Self, negative: bool) -> Result<Self, Error> {
         demand(self.shape == other.shape, "arrays must have one shape")?;
         if self.limbs == 1 && other.limbs == 1 && self.digits == other.digits {
@@ -707,7 +710,7 @@ impl Integers {
 
     /// The array times `factor` / 10^18, rounded down to 18 digits, or to those that it has; and whether that is exact.
     /// `self.digits` are the digits that it has: its unit is 10^-digits. `product.words` has `product.limbs` limbs of each
-    /// cell.
+    /// cell. Limbs have 64 bits, in two's complement, the lowest of a cell first.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let is_whole = factor.is_multiple_of(u128::from(PARTS));
         // A number of rows if it is whole, otherwise of parts of a row.
@@ -735,6 +738,7 @@ impl Integers {
 
     /// Selects cells along an axis: cell i of the result is cell `index[i]`. An error if there is no such axis or cell. The
     /// limbs of the cells are `[block][index along the axis][limb]`: `n_blocks` blocks of `length` entries of `width` limbs.
+    /// `words` has those of the result.
     pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(index.iter().all(|&i| i < length), "an index is beyond the end of the axis")?;
@@ -752,7 +756,8 @@ impl Integers {
     /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same index; 0
     /// where none does. An error if there is no such axis, or an index is missing or not below `size`. The limbs of the cells
     /// are `[block][index along the axis][limb]`: `n_blocks` blocks of `length` entries of `width` limbs. `is_taken` says
-    /// which new indices some cell moves to, and `is_sum` whether two cells move to the same one.
+    /// which new indices some cell moves to, and `is_sum` whether two cells move to the same one. Limbs have 64 bits, in
+    /// two's complement, the lowest of a cell first.
     pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(
@@ -812,7 +817,8 @@ impl Integers {
     }
 
     /// Concatenates arrays along the first axis; an error if there is none, or if they differ in another axis. Numbers are in
-    /// units of 10^-digits; each has `limbs` limbs, and `words` has those of all cells, cell by cell.
+    /// units of 10^-digits; each has `limbs` limbs, and `words` has those of all cells, cell by cell. Limbs have 64 bits, in
+    /// two's complement.
     pub fn concatenate(arrays: &[&Integers]) -> Result<Self, Error> {
         let digits = arrays.iter().map(|array| array.digits).max().unwrap_or(0);
         // The arrays in the smallest of their units, 10^-digits.
@@ -877,7 +883,8 @@ fn column_pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
 ///
 /// `n` has the number of rows of each cell, and `sums` is `[cell][the columns, then the pairs]`; sums of columns are in units
 /// of 2^-57, those of pairs in units of 2^-114. Pairs are (i, j) with j <= i, i by i. An error if the lengths do not fit
-/// together. A is the z of column i and b that of column j.
+/// together. A is the z of column i and b that of column j. z is (x - origin) / unit of a column. `n_rows` and the sums are
+/// absolute values with signs.
 pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
     let width = columns + columns * (columns + 1) / 2; // columns and pairs, the sums of a cell
     demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;

@@ -18,11 +18,12 @@ pub const MOST: usize = 1 << 14;
 /// Columns that are counted together, at most. 100,000 rows of 20 columns took 77 ms with 2 classes and 82 with 20. With 256
 /// columns, 2^24 cells, blocks of 2^13 rows, 15 bits and twice the slots they took 59 and 103 ms.
 const TOGETHER: usize = 32;
-/// Cells, keys × classes, of columns that are counted together, at most, so that the cache of a core holds them. 200,000 rows of 20
-/// columns with 2,048 keys and 20 classes took 50 ms with 2^16 cells, 58 with 2^18 and 75 with 2^21; with 2 classes 46, 43 and 41.
+/// Cells, keys × classes, of columns that are counted together, at most, so that the cache of a core holds them. 200,000 rows
+/// of 20 columns with 2,048 keys and 20 classes took 50 ms with 2^16 cells, 58 with 2^18 and 75 with 2^21; with 2 classes 46,
+/// 43 and 41.
 const CELLS: usize = 1 << 18;
-/// Rows of a block, whose columns are counted one after the other. With 2^7 rows, 200,000 rows of 20 columns took 79 ms instead of
-/// 65.
+/// Rows of a block, whose columns are counted one after the other. With 2^7 rows, 200,000 rows of 20 columns took 79 ms
+/// instead of 65.
 const BLOCK: usize = 1 << 10;
 
 /// Returns the key of a number that is not NaN: a whole number, in the order of numbers; 0 and -0 have the same.
@@ -140,7 +141,8 @@ fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> b
     })
 }
 
-/// The keys of one column that are counted so far. Each has a slot with a cell for each class; the first slot is that of [`NONE`].
+/// The keys of one column that are counted so far. Each has a slot with a cell for each class; the first slot is that of
+/// [`NONE`].
 struct KeyCounts<N> {
     /// The key of each slot.
     keys: Vec<i64>,
@@ -157,13 +159,14 @@ struct KeyCounts<N> {
     recent_slots: Vec<u16>,
 }
 
-/// Bits of a place in [`KeyCounts::recent_slots`], which has as many places for either sign: 16 kB. 200,000 rows of 20 columns took
-/// 44 ms, and 59 with 9 bits and 52 with 15.
+/// Bits of a place in [`KeyCounts::recent_slots`], which has as many places for either sign: 16 kB. 200,000 rows of 20
+/// columns took 44 ms, and 59 with 9 bits and 52 with 15.
 const PLACE_BITS: u32 = 12;
 
 impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     /// No keys yet; `most` may be left in the end, each without its lowest `shift` bits or more. A key has a slot, which has
-    /// a cell for each class; slot 0 is that of [`NONE`].
+    /// a cell for each class; slot 0 is that of [`NONE`]. A key is the leading bits of a number, and a cell the weight of
+    /// rows; `recent_slots` is a cache of slots.
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
         KeyCounts {
@@ -180,7 +183,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
 
     /// Adds a block of rows, given the key and the class of each; keys have the shift so far. `weight` is called with the
     /// index of a row in the block. If keys are merged on the way, the remaining `keys` are shifted too. Both are `[row]`,
-    /// the class -1 if none. `self.shift` is how many bits of keys are dropped so far.
+    /// the class -1 if none. `self.shift` is how many bits of keys are dropped so far. A key is the leading bits of a number.
     fn add(&mut self, keys: &mut [i64], classes: &[i32], weight: impl Fn(usize) -> N) {
         let mut n_added = 0; // rows
         while let Some(n_added_now) = self.add_until_full(n_added, keys, classes, &weight) {
@@ -196,7 +199,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     /// Adds the rows of a block from its row `first` on, until there are too many keys. Returns the first row that is left
     /// then; None if all were added. Each row has a key and a class; `weight` is called with the index of a row in the block.
     /// Both are `[row]`, the class -1 if none. `self.keys` has the key of each slot, and `self.cells` the weight of the rows,
-    /// `[slot][class]`; `self.shift` is how many bits of keys are dropped.
+    /// `[slot][class]`; `self.shift` is how many bits of keys are dropped. A key is the leading bits of a number.
     #[inline(always)]
     fn add_until_full(
         &mut self,
@@ -207,6 +210,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     ) -> Option<usize> {
         // A key is first looked for in a small cache, `self.recent_slots`, at the place that its bits give. Whole keys, of values
         // that repeat, are anywhere and are hashed; shifted keys are side by side.
+        // The key times this factor has the place in its highest bits.
         let factor = if self.shift == 0 { SEED } else { 1 << (64 - PLACE_BITS) };
         for (row, (&key, &class)) in keys.iter().zip(classes).enumerate().skip(first) {
             // 0, or -1 for a negative key.
@@ -230,7 +234,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
 
     /// Returns the slot of a key: its index in `self.keys`. A new key is added, with cells of 0. Slot 0 is that of [`NONE`];
     /// `self.numbering` numbers all other keys from 0, so that their slots begin at 1. `self.cells` has the weight of the
-    /// rows, `[slot][class]`.
+    /// rows, `[slot][class]`. A key is the leading bits of a number.
     fn slot(&mut self, key: i64) -> usize {
         if key == NONE {
             return 0;
@@ -246,7 +250,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     /// Drops as few bits of all keys as leave at most `self.most` keys, and adds up the cells of keys that become one.
     /// `self.keys` has the key of each slot, and `self.cells` the weight of the rows, `[slot][class]`; slot 0 is that of
     /// [`NONE`]. `self.shift` is how many bits are dropped so far, `self.numbering` finds the slot of a key, and
-    /// `self.recent_slots` is a cache of slots.
+    /// `self.recent_slots` is a cache of slots. A key is the leading bits of a number.
     #[cold]
     fn merge(&mut self) {
         let mut sorted = self.keys[1..].to_vec();
@@ -275,7 +279,8 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 
     /// The counts in the order of their keys, of which at most `self.most` are left; `rows` gives the classes and the unit of
-    /// weights. `self.cells` has the weight of the rows, `[slot][class]`; `shift` is how many bits of keys were dropped.
+    /// weights. `self.cells` has the weight of the rows, `[slot][class]`; `shift` is how many bits of keys were dropped. A
+    /// key is the leading bits of a number.
     fn counted(mut self, rows: &Rows) -> Result<Counted, Error> {
         if self.keys.len() - 1 > self.most {
             self.merge();
@@ -307,7 +312,7 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
         let start = i * MOST_LISTED; // the first row of the piece
         let rows = RowSelection::Range(start..start + steps.len() / n_columns);
         for (feature, block, column) in columns.columns_of(0..n_columns) {
-            let mut buffer = None;
+            let mut buffer = None; // where numbers of other types are converted
             let values = rows.contiguous_reals(block, column, &mut buffer);
             let (first_step, missing) = (0, cuts[feature].len() as u32 + 1);
             let column_steps = &mut [0; MOST_LISTED][..values.len()];
@@ -324,8 +329,8 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
     Ok(steps)
 }
 
-/// Finds the steps of numbers, how many cuts are not above each: first by their leading bits, and then among the few cuts that have
-/// the same ones.
+/// Finds the steps of numbers, how many cuts are not above each: first by their leading bits, and then among the few cuts
+/// that have the same ones.
 #[derive(Debug)]
 pub(crate) struct Finder {
     /// The cuts and a NaN, so that there is always one more to compare with.

@@ -26,13 +26,13 @@ const LANES: usize = 8;
 /// lanes 65 ms; 512 × 2,048 and sixteen lanes 13 ms, but on 200,000 rows of 20 features 22 ms instead of 15.
 const TILE_ROWS: usize = 64;
 const TILE_FEATURES: usize = 256;
-/// Rows per block, and the largest weight that is added as a double: where rows have weights, a block has fewer rows, so that the
-/// sum of a part stays below 2^53 units. 200,000 rows of 20 features with weights from 1 to 9 took 14 ms, 53 with 2 and 17 with 128
-/// as the largest light weight.
+/// Rows per block, and the largest weight that is added as a double: where rows have weights, a block has fewer rows, so that
+/// the sum of a part stays below 2^53 units. 200,000 rows of 20 features with weights from 1 to 9 took 14 ms, 53 with 2 and
+/// 17 with 128 as the largest light weight.
 const BLOCK: usize = 4096;
 const LIGHT: i64 = 16;
-/// Pieces of rows, at most: each has sums of its own, which are added up at the end. 32 to 2,048 were equally fast (200,000 rows of
-/// 20 features: 8.7 to 9.4 ms on one thread).
+/// Pieces of rows, at most: each has sums of its own, which are added up at the end. 32 to 2,048 were equally fast (200,000
+/// rows of 20 features: 8.7 to 9.4 ms on one thread).
 const MOST_PIECES: usize = 256;
 
 /// A sum of values that may be far from the origin.
@@ -51,7 +51,8 @@ pub struct ClassSums {
 impl ClassSums {
     /// `rows` and `near_sums` are the weights and the sums that fit 128 and 256 bits, and their shapes; all count in units of
     /// 10^-digits of a row. `far_sums` has what is to be added to some of `near_sums`, by index. `near_ints` and `far_ints`
-    /// are these sums as limbs, one per cell of `sums_shape`.
+    /// are these sums as limbs, one per cell of `sums_shape`. z is (x - origin) / unit of a feature; far ones are more than
+    /// 16 from 0.
     pub fn new(
         digits: u32,
         (rows, rows_shape): (&[i128], Vec<usize>),
@@ -79,7 +80,7 @@ pub(crate) struct Data<'a, 'b> {
 
 impl Data<'_, '_> {
     /// z of the value of a feature in a row, even if x - origin overflows; an error if it is infinite or too far from the
-    /// origin to be summed. z is (x - origin) / unit of the feature.
+    /// origin to be summed. z is (x - origin) / unit of the feature. x is the value.
     pub fn checked_z(self, row: usize, feature: usize) -> Result<f64, Error> {
         let x = self.columns.value(row, feature).real();
         let z = self.scale.z_without_overflow(x, feature);
@@ -92,7 +93,7 @@ impl Data<'_, '_> {
 /// Sums z and z² over the rows of each class. Returns the weights of the rows with a value, `[feature][class]`, and the sums,
 /// `[feature][class][z, z²]`. A missing value (NaN) adds nothing to its feature; rows of class -1 are passed over. An
 /// infinite value is an error, as is a z beyond [`FARTHEST`]. Weights are in the unit of `rows.digits()`: 10^-digits of a
-/// row.
+/// row. z is (x - origin) / unit, with the `scale` of the feature, and `rows` has the class and the weight of each row.
 pub fn count_moments(
     columns: &Columns,
     scale: &Scale,
@@ -146,7 +147,7 @@ pub struct GridNumber {
 }
 
 /// Rounds z, which is present and at most 2^400 from 0, to a whole number of units of 2^-57. Returns it as `size * 2^shift`,
-/// with a sign.
+/// with a sign. z is (x - origin) / unit of a feature.
 #[inline(always)]
 pub fn round_to_grid(z: f64) -> GridNumber {
     if z.abs() <= NEAR {
@@ -196,7 +197,9 @@ const PARTS: usize = 5;
 impl PieceSums {
     /// Sums of no rows, of a range of features; `rows` gives the number of classes and the units of weights. `width` is the
     /// number of features, rounded up to whole lanes, and `cells` that of sums, `[class][feature]`; near sums are kept only
-    /// where weights are whole (`near_cells` is 0 otherwise).
+    /// where weights are whole (`near_cells` is 0 otherwise). z is (x - origin) / unit of a feature, near if it is at most 16
+    /// from 0. `missing_light` and `missing_weights` are for the weight of rows without a value; the tile is memory for z,
+    /// `[row][feature]`.
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
         let cells = width * rows.n_classes;
@@ -218,7 +221,8 @@ impl PieceSums {
     }
 
     /// Adds the rows in `range` that have a class, tile by tile. `data` has the columns, their scale, and the classes and
-    /// weights of the rows.
+    /// weights of the rows. `self.near_parts`, `self.tile` and `self.buffer` are memory for sums of a block, for z, and for
+    /// values that are converted.
     fn count(&mut self, data: Data, range: Range<usize>) -> Result<(), Error> {
         // So few that sums of parts, each times a light weight, are exact.
         let block_rows = if data.rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
@@ -237,7 +241,7 @@ impl PieceSums {
 
     /// Writes z of these rows of the data into `self.tile`, `[row][feature]`; NaN where a value is missing. `self.features`
     /// are the features of these sums, the first of which is column 0 of the tile; a row of the tile has `self.width` cells.
-    /// `self.buffer` is memory for values that are converted.
+    /// `self.buffer` is memory for values that are converted. z is (x - origin) / unit of a feature.
     #[inline(always)]
     fn fill_tile(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
@@ -253,10 +257,11 @@ impl PieceSums {
 
     /// Adds the rows `tile` of the data, at most [`TILE_ROWS`], that have a class. `data` has the columns, their scale, and
     /// the class (-1: none) and weight of each row. `self.tile` has z of these rows, `[row][feature]`, `self.width` cells per
-    /// row.
+    /// row. z is (x - origin) / unit of a feature, near if it is at most 16 from 0.
     fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
         wide!({
             self.fill_tile(data, tile.clone());
+            // Whether all z of the tile are near; a missing one is not.
             let is_near = all_near(&self.tile[..tile.len() * self.width]);
             for (tile_row, row) in tile.enumerate() {
                 if data.rows.classes[row] >= 0 {
@@ -271,7 +276,8 @@ impl PieceSums {
     /// near and complete. `data` has the class and the weight of each row. The tile is `[row][feature]`, with `self.width`
     /// cells per row, and sums are `[class][feature]`: `self.sums` of [z, z²], `self.missing_light` of the weight of light
     /// rows without a value. `self.is_in_block[class]` says whether the class has near rows in the block, and
-    /// `self.block_classes` lists these classes.
+    /// `self.block_classes` lists these classes. z is (x - origin) / unit of a feature, near if it is at most 16 from 0; a
+    /// light weight is at most 16 rows. `near_parts` has the block's sums of the parts of z and z².
     #[inline(always)]
     fn add_row(
         &mut self,
@@ -316,6 +322,7 @@ impl PieceSums {
     /// weight of each row; `self.tile` has z, `[row][feature]`, with `self.width` cells per row, NaN where a value is
     /// missing. Cells are `[class][feature]`: `self.sums` has the sums of z and z² near the origin, `self.far_sums` those far
     /// from it, and `self.missing_weights` the weight of rows without a value. `self.features` are the features of the tile.
+    /// z is (x - origin) / unit of a feature, near if it is at most 16 from 0.
     #[inline(never)]
     fn add_values(&mut self, data: Data, row: usize, tile_row: usize) -> Result<(), Error> {
         let (width, weight) = (self.width, data.rows.weight(row));
@@ -341,14 +348,14 @@ impl PieceSums {
     /// Adds the block's sums of near values to the sums of whole numbers, and empties the block. `self.block_classes` are the
     /// classes with near rows in the block, and `self.is_in_block[class]` says so for each class. `self.sums` has [z, z²] for
     /// each cell, `[class][feature]`, with `self.width` features, and `self.near_parts` the parts of the block's sums,
-    /// `[class][feature / LANES][part][lane]`.
+    /// `[class][feature / LANES][part][lane]`. z is (x - origin) / unit of a feature, near if it is at most 16 from 0.
     fn flush_block(&mut self) {
         let width = self.width;
         for class in self.block_classes.drain(..) {
             let first = PARTS * class * width / LANES; // where the class begins in `self.near_parts`
             let parts = &mut self.near_parts[first..][..PARTS * width / LANES];
-            // `lanes` has the parts of eight features, [part][lane]: parts 0 and 1 add up to z, parts 2 to 4 to z²; each is a whole
-            // number of its unit, 2^-unit.
+            // `lanes` has the parts of eight features, [part][lane]: parts 0 and 1 add up to z, parts 2 to 4 to z²; each is a
+            // whole number of its unit, 2^-unit.
             for (lanes, sums) in
                 parts.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
@@ -373,7 +380,8 @@ impl PieceSums {
     /// `present`, `[feature][class]`. These sums are `[class][feature]`, `self.width` cells per class, for the features
     /// `self.features`: `self.sums` and `self.far_sums` have [z, z²]; `self.missing_light` has the weight of light rows
     /// without a value (it is empty if weights are fractional), and `self.missing_weights` that of all other rows without a
-    /// value.
+    /// value. z is (x - origin) / unit of a feature, and far if it is more than 16 from 0; weights are in rows, or in parts
+    /// of a row. `present` is the weight of rows with a value.
     fn merge_into(
         &self,
         present: &mut [i128],
@@ -405,7 +413,8 @@ impl PieceSums {
 }
 
 /// Adds near z and their squares, `weight` times, as whole numbers: each z to its own [sum of z, sum of z²]. Sums are in
-/// units of 2^-57 of z, and 2^-114 of z².
+/// units of 2^-57 of z, and 2^-114 of z². z is (x - origin) / unit of a feature, near if it is at most 16 from 0; `whole` is
+/// z as a whole number of 2^-57, and `size` how far that is from 0.
 #[inline(always)]
 fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
     for (&z, [sum, square]) in z.iter().zip(sums) {
@@ -417,7 +426,8 @@ fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
 }
 
 /// Adds z, near or far, and its square `weight` times to the sum of z and the sum of z². Sums are in units of 2^-57 of z, and
-/// 2^-114 of z²; z in units of 2^-57 is `size * 2^shift`, with a sign. `weight` is a number of rows or of parts of a row.
+/// 2^-114 of z²; z in units of 2^-57 is `size * 2^shift`, with a sign. `weight` is a number of rows or of parts of a row. z
+/// is (x - origin) / unit of a feature, near if it is at most 16 from 0.
 #[inline(never)]
 fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
     let GridNumber { size, shift, is_negative } = round_to_grid(z);
@@ -474,7 +484,8 @@ fn any_far(z: &[f64]) -> bool {
 /// `[feature]`, instead.
 ///
 /// `(x + M) - M` is x rounded to the last place of M. The square and its rounding error are exact together, and so is every
-/// difference here: no part is ever rounded again. A light weight is a number of rows, at most [`LIGHT`].
+/// difference here: no part is ever rounded again. A light weight is a number of rows, at most [`LIGHT`]. z is (x - origin) /
+/// unit of a feature, near if it is at most 16 from 0.
 #[inline(always)]
 fn add_near<const MISSING: bool>(
     z: &[f64],
@@ -489,8 +500,9 @@ fn add_near<const MISSING: bool>(
     let (parts, missing) = (parts.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
     let factor = weight as f64;
     for ((z, parts), missing) in z.as_chunks::<LANES>().0.iter().zip(parts).zip(missing) {
-        // A copy is changed, so that all parts are read before any is written. z is z1 + z2; z² is p1 + p2 + p3 and what
-        // is left of both remainders.
+        // A copy is changed, so that all parts are read before any is written. z is z1 + z2, `square` is z² rounded, `error`
+        // its rounding error, and `remainder` what p1 leaves of `square`; z² is p1 + p2 + p3 and what p2 and p3 leave of
+        // `remainder` and `error`.
         let mut sums = *parts;
         for i in 0..LANES {
             let z = if MISSING && z[i].is_nan() { 0.0 } else { z[i] };

@@ -7,8 +7,8 @@ use std::convert::Infallible;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-/// Tasks with fewer values than this run on the calling thread. Handing a task to a second thread took 4 to 17 µs (while the other
-/// core was busy); on one thread, the steps between 64 cuts of 2^12 numbers took 20 µs, those of 2^15 numbers 98 µs.
+/// Tasks with fewer values than this run on the calling thread. Handing a task to a second thread took 4 to 17 µs (while the
+/// other core was busy); on one thread, the steps between 64 cuts of 2^12 numbers took 20 µs, those of 2^15 numbers 98 µs.
 const SMALL: usize = 1 << 15;
 
 /// The largest number of threads: a limit to what a caller can ask for, not a tuned value.
@@ -37,8 +37,8 @@ pub fn worth(threads: usize, values: usize) -> usize {
     if values < SMALL { 1 } else { threads.clamp(1, MOST) }
 }
 
-/// A function of the number of a task; and one of the number of a piece and the piece. As references, so that the code for pools is
-/// not compiled for each of them.
+/// A function of the number of a task; and one of the number of a piece and the piece. As references, so that the code for
+/// pools is not compiled for each of them.
 type Work<'a, R> = &'a (dyn Fn(usize) -> R + Sync);
 type PieceWork<'a, T, R> = &'a (dyn Fn(usize, &mut [T]) -> R + Sync);
 

@@ -205,7 +205,7 @@ macro_rules! held_blocks {
         }
 
         impl HeldBlock<'_> {
-            /// The array as (rows × columns).
+            /// The array as (rows × columns). `array` is the caller's NumPy array of one type of number.
             pub(super) fn block(&self) -> PyResult<Block<'_>> {
                 match self {
                     $(HeldBlock::$name(array) => Ok(Block::$name(as_columns(array)?)),)*
@@ -289,7 +289,7 @@ impl<'py> HeldRows<'py> {
 
     /// Calls `f` with the rows, without the GIL, and returns what it returns. An error if classes or weights are wrong.
     /// `self.classes` has the class of each row, -1 for none, and `self.weights` its weight: whole numbers, or parts of a row
-    /// as two limbs of 64 bits; None for ones. `self.threads` is how many threads check them.
+    /// as two limbs of 64 bits; None for ones. `self.threads` is how many threads check them. A part is 10^-18 rows.
     pub(super) fn with<'a, R: Send>(
         &'a self,
         py: Python<'py>,

@@ -62,8 +62,8 @@ pub(super) fn one_less(
     Ok(changes.into())
 }
 
-/// Whether some row of a sparse matrix of `n_columns` columns has a column twice; row i has `columns[offsets[i]..offsets[i +
-/// 1]]`. `threads` is the most threads to use.
+/// Whether some row of a sparse matrix of `n_columns` columns has a column twice; row i has
+/// `columns[offsets[i]..offsets[i + 1]]`. `threads` is the most threads to use.
 #[pyfunction]
 pub(super) fn has_twins(
     py: Python,
@@ -77,8 +77,8 @@ pub(super) fn has_twins(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n_columns, *threads))?)
 }
 
-/// Functions that sum z = (x - origin) / unit, each column with its origin and unit: they return the weights of rows by class, and
-/// the sums. `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
+/// Functions that sum z = (x - origin) / unit, each column with its origin and unit: they return the weights of rows by
+/// class, and the sums. `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
 macro_rules! sums_on_scales {
     ($($name:ident by $kernel:path),*) => {$(
         #[pyfunction]

@@ -27,7 +27,8 @@ impl Integers {
     }
 
     /// An array of numbers in units of 10^-digits, from limbs of 64 bits on the last axis of an array, the lowest first.
-    /// `limbs` is int64, (..., limbs), in two's complement; `words` has them cell by cell.
+    /// `limbs` is int64, (..., limbs), in two's complement; `words` has them cell by cell. `shape` has the length of each
+    /// axis.
     #[staticmethod]
     fn of(limbs: &Bound<PyAny>, digits: u32) -> PyResult<Self> {
         let array =
@@ -57,7 +58,7 @@ impl Integers {
     }
 
     /// Returns the limbs of each number, on a new last axis, the lowest first. `self.0` is the array; its `words` are the
-    /// limbs of all cells, cell by cell.
+    /// limbs of all cells, cell by cell. A limb has 64 bits, in two's complement.
     fn limbs(&self) -> NumPy<i64> {
         let words = self.0.words().iter().map(|&word| word as i64).collect();
         shaped(words, &[&self.0.shape[..], &[self.0.limbs()]].concat())
@@ -124,7 +125,8 @@ impl Integers {
 
     /// Returns the sums of products of deviations from the mean for each pair of columns, (..., pairs), where this array is
     /// the numbers of rows, (...). `sums` has one more axis: the sums of z of each of `columns` columns, then those of the
-    /// pairs' products. The pairs are (i, j) with j <= i; `self.0` is this array and `sums.0` the other.
+    /// pairs' products. The pairs are (i, j) with j <= i; `self.0` is this array and `sums.0` the other. z is (x - origin) /
+    /// unit of a column.
     fn deviations(&self, py: Python, sums: &Integers, columns: usize) -> PyResult<NumPy<f64>> {
         let deviations = py.detach(|| integers::deviations(&self.0, &sums.0, columns))?;
         let n_pairs = columns * (columns + 1) / 2;

@@ -40,8 +40,8 @@ static ASKING: Mutex<()> = Mutex::new(());
 /// Calls function `name` of `banbury.characters` and hands the table that it returns to `take`, unless `is_there` says that
 /// another thread has done so. An error if Python raises one.
 ///
-/// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock. `table` returns one that says
-/// of each character what it is. `taken` is whether all that went well.
+/// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock. The table
+/// says of each character what it is; `taken` is an error if Python raised one, and `_lock` keeps other threads waiting.
 fn ask(
     name: &str,
     is_there: fn() -> bool,

@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// A value per code point, in pages of 256; equal pages are stored once.
+/// An entry per code point, in pages of 256; equal pages are stored once.
 #[derive(Debug)]
 pub struct Pages<T> {
     /// For each 256 code points, which of `pages` they have.
@@ -75,15 +75,15 @@ pub struct Pages<T> {
 }
 
 impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
-    /// The values that `value` returns for code points, each of which it is called with. Every 256 code points are a page;
-    /// equal pages are stored once.
-    fn new(value: impl Fn(usize) -> T) -> Self {
+    /// A table of the entries that `entry_of` returns for code points; it is called with each of them. Every 256 code points
+    /// are a page; equal pages are stored once.
+    fn new(entry_of: impl Fn(usize) -> T) -> Self {
         // Where each distinct page is in `pages`.
         let mut page_numbers: HashMap<[T; 256], u16> = HashMap::new();
         let mut pages = vec![];
         // For each 256 code points, the index of their page in `pages`.
         let index = (0..CODES / 256).map(|number| {
-            let page = std::array::from_fn(|i| value(number * 256 + i));
+            let page = std::array::from_fn(|i| entry_of(number * 256 + i));
             *page_numbers.entry(page).or_insert_with(|| {
                 pages.push(page);
                 pages.len() as u16 - 1
@@ -92,8 +92,8 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
         Pages { index: index.collect(), pages }
     }
 
-    /// The value of a code point; that of U+0000 for a number that is no code point. `self.index` has, for each 256 code
-    /// points, the number of their page in `self.pages`, which have a value per code point.
+    /// The entry of a code point; that of U+0000 for a number that is no code point. `self.index` has, for each 256 code
+    /// points, the index of their page in `self.pages`, and a page has an entry for each of them.
     #[inline(always)]
     fn get(&self, code: u32) -> T {
         let page = self.index.get(code as usize / 256).copied().unwrap_or(0);
@@ -153,9 +153,11 @@ impl Characters {
         });
         // The entry in `twos` of a code point, as it is or lower-cased.
         let two = |code: u32, lower: bool| {
+            // What the character is; and the code point of the character as it is, or of its lower case (None if
+            // that is not one).
             let kind = Kind(pages.get(code));
             let written = if lower { kind.lower(code) } else { Some(code) };
-            // Below 0x80 two bytes are one too many.
+            // Its bytes, if they are two: a and b. Below 0x80 two bytes are one too many.
             match written.filter(|_| code >= 0x80).map(utf8::encode) {
                 Some(([a, b, ..], 2)) => {
                     u32::from(u16::from_le_bytes([a, b]))
@@ -178,10 +180,11 @@ impl Characters {
 
     /// The first character of the next four bytes of a text, lower-cased if `lower`; None unless it and its lower case have
     /// two bytes. `self.twos[0]` has an entry for each code point of at most two bytes as it is, `self.twos[1]` lower-cased:
-    /// its bytes in the low 16 bits, and two flags; 0 if it is not two bytes.
+    /// its bytes in the low 16 bits, and two flags; 0 if it is not two bytes. The flags are whether it is a word character,
+    /// and whether it is white space.
     #[inline(always)]
     pub fn two(&self, four: [u8; 4], lower: bool) -> Option<Short> {
-        let bytes = u32::from_le_bytes(four);
+        let bytes = u32::from_le_bytes(four); // the four bytes as a number, the first one lowest
         // The code point, if these are the bits of a character of two bytes in UTF-8.
         let code = (bytes & 0x1F) << 6 | bytes >> 8 & 0x3F;
         if bytes & 0xC0E0 != 0x80C0 {
@@ -193,16 +196,17 @@ impl Characters {
         (entry != 0).then_some(Short { bytes: entry.to_le_bytes(), width: 2, is_word, is_space })
     }
 
-    /// The first character of the next four bytes of a text; None unless it has three bytes and, if `lower`, is its own lower case.
+    /// The first character of the next four bytes of a text; None unless it has three bytes and, if `lower`, is its own lower
+    /// case.
     #[inline(always)]
     pub fn three(&self, four: [u8; 4], lower: bool) -> Option<Short> {
-        let bytes = u32::from_le_bytes(four);
+        let bytes = u32::from_le_bytes(four); // the four bytes as a number, the first one lowest
         // The code point, if these are the bits of a character of three bytes in UTF-8.
         let code = (bytes & 0x0F) << 12 | (bytes >> 8 & 0x3F) << 6 | bytes >> 16 & 0x3F;
         if bytes & 0xC0_C0F0 != 0x80_80E0 {
             return None;
         }
-        let kind = self.get(code);
+        let kind = self.get(code); // what the character is
         let (is_word, is_space) = (kind.is_word(lower), kind.is_space(lower));
         let is_short = code >= 0x800 && (!lower || kind.is_lower());
         is_short.then_some(Short { bytes: four, width: 3, is_word, is_space })

@@ -56,7 +56,7 @@ impl Letters<'_> {
             return false;
         }
         let first = self.tokens.text.len() as u32; // where the block begins in the text of the tokens
-        let lowered = block.map(|byte| self.ascii(byte));
+        let lowered = block.map(|byte| self.ascii(byte)); // in lower case, if the text is to be
         self.tokens.text.extend_from_slice(&lowered);
         let spans: [Span; BLOCK] =
             std::array::from_fn(|i| Span { start: first + i as u32, end: first + i as u32 + 1 });
@@ -65,7 +65,7 @@ impl Letters<'_> {
         true
     }
 
-    /// An ASCII byte, lower-cased if the text is. `self.lowercase` says so.
+    /// An ASCII byte, in lower case if `self.lowercase`, else as it is.
     #[inline(always)]
     fn ascii(&self, byte: u8) -> u8 {
         match self.lowercase {
@@ -77,7 +77,7 @@ impl Letters<'_> {
     /// Makes the next characters tokens, one by one, until they have `n_bytes` bytes or the text ends. `self.at` is how many
     /// bytes of `self.text` have been read; characters are lower-cased if `self.lowercase`.
     fn take_next(&mut self, n_bytes: usize) -> Result<(), Error> {
-        let end = self.text.len().min(self.at + n_bytes);
+        let end = self.text.len().min(self.at + n_bytes); // the byte to stop before
         while self.at < end {
             let byte = self.text[self.at];
             if byte.is_ascii() {
@@ -86,8 +86,8 @@ impl Letters<'_> {
                 self.at += width;
                 continue;
             }
-            let table = characters::characters()?;
-            let next_bytes = self.text[self.at..].first_chunk();
+            let table = characters::characters()?; // what each character is
+            let next_bytes = self.text[self.at..].first_chunk(); // four; None if the text ends before
             match next_bytes.and_then(|&four| table.short(four, self.lowercase)) {
                 Some(Short { bytes, width, is_space, .. }) => {
                     self.push(is_space, bytes, width);
@@ -102,7 +102,7 @@ impl Letters<'_> {
     /// Makes the next character, one beyond ASCII, a token. An error if the text becomes too long in lower case. It begins at
     /// byte `self.at` of `self.text`, and is lower-cased if `self.lowercase`.
     fn take_beyond_ascii(&mut self) -> Result<(), Error> {
-        let table = characters::characters()?;
+        let table = characters::characters()?; // what each character is
         let character = utf8::first(&self.text[self.at..]);
         let is_space = table.get(character.code).is_space(self.lowercase);
         match table.lower(self.text, self.at, character, self.lowercase)? {

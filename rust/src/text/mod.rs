@@ -162,7 +162,7 @@ impl Tokeniser {
         places::replace(text, lowercase, characters, tokens)?;
         tokens.grams(shortest, longest);
         if !self.only.is_empty() {
-            let mut named = Tokens::default();
+            let mut named = Tokens::default(); // the same tokens with their text
             self.read_all(text, &mut named)?;
             self.keep_as(&named, tokens);
         }
@@ -202,7 +202,8 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Empties `tokens`; an error unless the pattern is [`Pattern::Given`].
+    /// Empties `tokens`; an error unless the pattern is [`Pattern::Given`]. `self.settings.pattern` says where texts are cut;
+    /// with [`Pattern::Given`], the caller has cut them into words.
     fn begin_given(&self, tokens: &mut Tokens) -> Result<(), Error> {
         tokens.clear();
         demand(
@@ -222,11 +223,12 @@ impl Tokeniser {
     ) -> Result<(), Error> {
         self.begin_given(tokens)?;
         let is_kept = |(_, word): &(u32, &[u8])| !self.stop_words.contains(word);
+        // The words that are not left out, with their index among all words.
         let numbered_words = (0..).zip(words.clone()).filter(is_kept);
         tokens.spans.extend(numbered_words.map(|(i, _)| Span { start: i, end: i + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);
         if !self.only.is_empty() {
-            let mut named = Tokens::default();
+            let mut named = Tokens::default(); // the same tokens with their text
             self.gather_all(words, &mut named)?;
             self.keep_as(&named, tokens);
         }

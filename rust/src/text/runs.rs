@@ -66,11 +66,12 @@ struct Words<'a> {
     drop: u64,
 }
 
-/// Room for the spans of a block is made for several blocks at a time. 1 to 64 were equally fast (a text of 200,000 words: 1.6 ms).
+/// Room for the spans of a block is made for several blocks at a time. 1 to 64 were equally fast (a text of 200,000 words:
+/// 1.6 ms).
 const ROOM: usize = 4 * BLOCK;
 
-/// So many spans are written without checking that a block has as many words: a block seldom has more, and checking costs more than
-/// writing. A text of 200,000 words took 0.83 ms, and 0.99, 0.87 and 0.92 with 4, 8 and 24 spans.
+/// So many spans are written without checking that a block has as many words: a block seldom has more, and checking costs
+/// more than writing. A text of 200,000 words took 0.83 ms, and 0.99, 0.87 and 0.92 with 4, 8 and 24 spans.
 const USUAL: usize = 14;
 
 impl Words<'_> {
@@ -110,7 +111,8 @@ impl Words<'_> {
     /// the others room for more.
     #[inline(always)]
     fn write(&mut self, base: u32, starts: u64, ends: u64) {
-        // The index of the first word that has no end yet; `self.inside` is 1 if the text before `base` ends within a word, else 0.
+        // The index of the first word that has no end yet; `self.inside` is 1 if the text before `base` ends within a word,
+        // else 0.
         let open = self.count - self.inside as usize;
         if self.spans.len() < self.count + BLOCK {
             self.spans.resize(self.count + ROOM, Span::default());
@@ -184,13 +186,14 @@ impl<const MAIL: bool, const LOWER: bool> Job for Reader<'_, MAIL, LOWER> {
     type Output = Result<(), Error>;
 
     /// Reads the text to its end: blocks of ASCII at once, all others part by part. `self.text` is UTF-8, of which `self.at`
-    /// bytes have been read; `self.words` are the words so far. An error if the text becomes too long.
+    /// bytes have been read; `self.words` are the words so far. An error if the text becomes too long. `self.words.spans` has
+    /// where words begin and end; the first `self.words.count` of them are words.
     #[inline(always)]
     fn run<M: Machine>(mut self, machine: M) -> Result<(), Error> {
         while self.at < self.text.len() {
             let unread = &self.text[self.at..];
+            // Masks of the next bytes that are word characters, joiners and beyond ASCII, and the bytes.
             let block = match unread.first_chunk() {
-                // masks of its bytes: word characters, joiners, beyond ASCII
                 Some(bytes) => machine.classify(bytes, LOWER),
                 None => machine.classify(&padded(unread), LOWER),
             };
@@ -280,7 +283,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
         // The bytes that are still to be looked up.
         let mut beyond = block.beyond;
         while beyond != 0 {
-            let at = beyond.trailing_zeros() as usize;
+            let at = beyond.trailing_zeros() as usize; // the first of them, in the block
             let next_bytes = [window[at], window[at + 1], window[at + 2], window[at + 3]];
             // Clearing the lowest bit does not wait for its position, so it is quicker than clearing by position.
             let clear_lowest = |bits: u64| bits & bits.wrapping_sub(1);
@@ -303,6 +306,7 @@ impl<const MAIL: bool, const LOWER: bool> Reader<'_, MAIL, LOWER> {
             }
             let character = utf8::first(&unread[at..]);
             let kind = table.get(character.code); // what it is, and its lower case
+            // Whether the block holds the character and its lower case.
             let fits = at + character.width <= BLOCK
                 && (!LOWER || kind.is_lower() || lower_in_place(block, at, character, kind));
             if !fits {
@@ -393,10 +397,13 @@ impl Part {
     /// `self.tails` that of bytes after the first one of their character, and `self.size` the number of bytes of the part.
     #[inline(always)]
     fn drop_lone(&mut self, inside: u64) {
+        // Masks of the first bytes of words; and, below, of these and of bytes of words after the first one of their
+        // character.
         let starts = self.word & !(self.word << 1 | inside);
-        // Adding a one where a word starts carries through its first character and stops after it, which is outside of the word if
-        // the word has only one character.
+        // Adding a one where a word starts carries through its first character and stops after it, which is outside of the
+        // word if the word has only one character.
         let firsts = self.word & (self.tails | starts);
+        // The sum, the bytes that a carry passed through, and the bytes after words of one character.
         let carried = firsts.wrapping_add(starts);
         let passed = firsts & !carried;
         let mut lone = carried & !self.word & lowest(self.size);
