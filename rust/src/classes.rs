@@ -239,9 +239,10 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     let mut later_places = order.as_mut_slice(); // those of later classes and pieces
     for class in 0..rows.n_classes {
         for ((_, counts), places) in pieces.iter().zip(&mut places) {
-            let (class_places, rest) = later_places.split_at_mut(counts[class] as usize);
+            let (class_places, still_later_places) =
+                later_places.split_at_mut(counts[class] as usize);
             places.push(class_places.iter_mut());
-            later_places = rest;
+            later_places = still_later_places;
         }
     }
     threads::each(threads::worth(threads, rows.len()), &mut places, |i, places| {

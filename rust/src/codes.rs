@@ -237,7 +237,8 @@ struct Places {
 
 impl Places {
     /// Where the values of `ranges` are counted in a table of the rows `table_rows` of the whole table. A feature is counted
-    /// from the value `low` on, for `size` values, in the rows from `start` on of the whole table.
+    /// from the value `low` on, for `size` values, in the rows from `start` on of the whole table. `n_values` is how many
+    /// rows there are.
     fn new(ranges: &[ValueRange], table_rows: &Range<usize>) -> Self {
         Places {
             low: ranges.iter().map(|range| range.low).collect(),

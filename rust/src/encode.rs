@@ -333,14 +333,13 @@ pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<
     }
 }
 
-/// The bytes without the white space (Python's notion of it in bytes) at both ends. `rest` are the bytes without one at an
-/// end.
+/// The bytes of a text without the white space (Python's notion of it in bytes) at both ends.
 pub(crate) fn strip_space(mut bytes: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t'..=b'\r', rest @ ..] = bytes {
-        bytes = rest;
+    while let [b' ' | b'\t'..=b'\r', later_bytes @ ..] = bytes {
+        bytes = later_bytes;
     }
-    while let [rest @ .., b' ' | b'\t'..=b'\r'] = bytes {
-        bytes = rest;
+    while let [earlier_bytes @ .., b' ' | b'\t'..=b'\r'] = bytes {
+        bytes = earlier_bytes;
     }
     bytes
 }

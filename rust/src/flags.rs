@@ -270,7 +270,8 @@ impl Counts {
     /// Counts a matrix (rows × columns) whose rows are contiguous and weigh 1: each row adds its answers to the counters of
     /// its class, side by side. `classes` has the class of each row, -1 if none; `first` is the feature of the first column.
     /// A rule has the limit above which a value of its column is yes, and `strict` if it must be 0 or 1. The error is the row
-    /// and the column, in the matrix, of a value that must be 0 or 1 and is not.
+    /// and the column, in the matrix, of a value that must be 0 or 1 and is not. A counter is emptied after `T::MOST_COUNT`
+    /// rows, before it can overflow.
     fn count_rows<T: Level>(
         &mut self,
         view: ArrayView2<T>,

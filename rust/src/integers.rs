@@ -358,7 +358,7 @@ fn divide(a: &mut [u64], divisor: u64) -> u64 {
 }
 
 /// How many limbs a number, limbs in two's complement, and its sign need. Limbs have 64 bits; the highest ones that only
-/// repeat the sign are not needed.
+/// repeat the sign are not needed. `sign` is the limb that continues the number above its last one.
 fn n_limbs_needed(a: &[u64]) -> usize {
     let sign = sign_limb(a);
     let mut n_limbs = a.len();
@@ -613,7 +613,7 @@ impl Integers {
 
     /// The same array with as few limbs and digits as possible, so that equal arrays are equal in memory. `digits` gives the
     /// unit of the numbers, 10^-digits; `limbs` is the number of limbs of each cell, and `words` has the limbs of all cells,
-    /// cell by cell, the lowest first.
+    /// cell by cell, the lowest first. A `number` is an absolute value with its sign; 10^18 of the unit make the next one.
     fn canonical(mut self) -> Result<Self, Error> {
         let is_whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
         while self.digits > 0 && self.cells().all(is_whole) {
@@ -713,7 +713,7 @@ impl Integers {
     /// cell. Limbs have 64 bits, in two's complement, the lowest of a cell first.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let is_whole = factor.is_multiple_of(u128::from(PARTS));
-        // A number of rows if it is whole, otherwise of parts of a row.
+        // A whole number if it is one, otherwise a number of 10^-18.
         let factor = if is_whole { factor / u128::from(PARTS) } else { factor };
         let factor = Magnitude::of(&[factor as u64, (factor >> 64) as u64, 0]);
         let factor_limbs = 2;
@@ -746,7 +746,6 @@ impl Integers {
         for block in 0..n_blocks {
             for &i in index {
                 let start = (block * length + i) * width; // the first limb of cell i
-
                 words.extend_from_slice(&self.words[start..start + width]);
             }
         }
@@ -757,7 +756,7 @@ impl Integers {
     /// where none does. An error if there is no such axis, or an index is missing or not below `size`. The limbs of the cells
     /// are `[block][index along the axis][limb]`: `n_blocks` blocks of `length` entries of `width` limbs. `is_taken` says
     /// which new indices some cell moves to, and `is_sum` whether two cells move to the same one. Limbs have 64 bits, in
-    /// two's complement, the lowest of a cell first.
+    /// two's complement, the lowest of a cell first. `target` is the new index of cell i.
     pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(
@@ -783,7 +782,8 @@ impl Integers {
     }
 
     /// How the cells lie along this axis: blocks of `length` entries of `width` limbs. An error if there is no such axis. The
-    /// limbs are `[block][index along the axis][limb]`.
+    /// limbs are `[block][index along the axis][limb]`. `self.shape` has the length of each axis, and `self.limbs` is the
+    /// number of limbs of each cell.
     fn axis_layout(&self, axis: usize) -> Result<AxisLayout, Error> {
         demand(axis < self.shape.len(), "there is no such axis")?;
         Ok(AxisLayout {
@@ -883,7 +883,7 @@ fn column_pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
 ///
 /// `n` has the number of rows of each cell, and `sums` is `[cell][the columns, then the pairs]`; sums of columns are in units
 /// of 2^-57, those of pairs in units of 2^-114. Pairs are (i, j) with j <= i, i by i. An error if the lengths do not fit
-/// together. A is the z of column i and b that of column j. z is (x - origin) / unit of a column. `n_rows` and the sums are
+/// together. a is the z of column i and b that of column j. z is (x - origin) / unit of a column. `n_rows` and the sums are
 /// absolute values with signs.
 pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
     let width = columns + columns * (columns + 1) / 2; // columns and pairs, the sums of a cell

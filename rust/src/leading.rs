@@ -48,7 +48,7 @@ pub struct Counted {
 /// Counts the leading bits of each column, `[column]`. Of each key, `shifts[column]` bits are dropped, and as few more as
 /// leave at most `most` keys per column. Infinite values are an error, missing ones and rows of no class are not counted.
 /// `rows` has the class (-1: none) and the weight of each row. The counts of a column are its keys in order, the weight of
-/// the rows of each, `[key][class]`, and how many bits were dropped.
+/// the rows of each, `[key][class]`, and how many bits were dropped. A key is the bits of a number, in the order of numbers.
 pub fn count_leading(
     columns: &Columns,
     shifts: &[i64],
@@ -82,7 +82,8 @@ pub fn count_leading(
 
 /// [`count_leading`] for the columns of a group, with the weight of each row as a number of type `N`. `group` are the
 /// columns, indices in `columns`; `shifts[column]` bits of each key are dropped at least, and at most `most` keys are left.
-/// `rows` has the class of each row, -1 if none; `weight` is called with the number of a row.
+/// `rows` has the class of each row, -1 if none; `weight` is called with the number of a row. A key is the leading bits of a
+/// number; `counts.shift` is how many bits are dropped from the keys of a column so far.
 fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
     columns: &Columns,
     group: Range<usize>,
@@ -112,6 +113,7 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
                 let values = chunk_rows.contiguous_reals(block, column, &mut buffer);
                 if read_keys(values, chunk_classes, counts.shift, &mut keys[chunk.clone()]) {
                     let is_wrong = |(&x, &class): (&f64, &i32)| class >= 0 && x.is_infinite();
+                    // The index in the chunk of the first infinite number of a row with a class.
                     let wrong = values.iter().zip(chunk_classes).position(is_wrong).unwrap_or(0);
                     return Err(columns.bad_value(Fault::Infinite, first_row + wrong, feature));
                 }
@@ -129,7 +131,7 @@ const NONE: i64 = i64::MIN;
 
 /// Writes the key of each row's value, without its lowest `shift` bits, to `keys`; [`NONE`] for a value that is not counted,
 /// because it is NaN or the row has no class (-1). Returns whether a row with a class has an infinite value. All three slices
-/// are `[row]`.
+/// are `[row]`. A key is the leading bits of a number.
 fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> bool {
     wide!({
         let mut any_infinite = false;
@@ -379,7 +381,6 @@ impl Finder {
             let range = magnitudes.last().map_or(0, |highest| highest - lowest);
             // Places reach a quarter of the range beyond either end.
             let bits = 64 - (range + range / 2).leading_zeros(); // how many bits number them all
-
             finder.shift = bits.saturating_sub(PLACES.ilog2());
             finder.low = lowest.saturating_sub(range / 4) >> finder.shift;
             finder.cuts_below = Some(finder.count_cuts_below());
@@ -418,7 +419,8 @@ impl Finder {
         middle.wrapping_add(distance ^ sign) as usize
     }
 
-    /// Writes the place of each value to `places`. Returns whether some values are NaN or infinite.
+    /// Writes the place of each value to `places`. Returns whether some values are NaN or infinite. A place is an interval of
+    /// numbers, which has a number from the lowest interval on.
     fn places(&self, values: &[f64], places: &mut [u16]) -> bool {
         wide!({
             let mut any_not_finite = false;

@@ -199,7 +199,8 @@ impl PieceSums {
     /// number of features, rounded up to whole lanes, and `cells` that of sums, `[class][feature]`; near sums are kept only
     /// where weights are whole (`near_cells` is 0 otherwise). z is (x - origin) / unit of a feature, near if it is at most 16
     /// from 0. `missing_light` and `missing_weights` are for the weight of rows without a value; the tile is memory for z,
-    /// `[row][feature]`.
+    /// `[row][feature]`. `sums` and `far_sums` are for the sums of z and z², near and far, and `near_parts` for those of a
+    /// block; `block_classes` and `is_in_block` are for the classes with rows in the block.
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
         let cells = width * rows.n_classes;
@@ -437,7 +438,8 @@ fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
 }
 
 /// Writes z of `values` (rows × columns) into the first columns of `tile`, whose rows are `width` long. `origin` and
-/// `inverse` (1 / unit) have a number per column. A z is (x - origin) / unit, x being the element of `values`.
+/// `inverse` (1 / unit) have a number per column. A z is (x - origin) / unit, x being the element of `values`. `out` is a row
+/// or a column of the tile.
 #[inline(always)]
 fn write_z(
     values: ArrayView2<f64>,

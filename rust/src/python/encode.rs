@@ -155,7 +155,7 @@ pub(super) fn parse_fields(
 
 /// Numbers the distinct str of a list; None and NaN get -1. None if the list contains another object. Strings are Python's
 /// own, so this function keeps the GIL. Returns the code of each object of the list, the index at which each code first
-/// occurs, and how often each code occurs.
+/// occurs, and how often each code occurs. They are the fields `codes`, `first` and `counts` of `encoded`.
 #[pyfunction]
 pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding>> {
     let mut numbering = Numbering::default(); // finds the code of a string by its hash

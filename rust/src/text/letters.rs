@@ -114,7 +114,7 @@ impl Letters<'_> {
             }
         }
         self.at += character.width;
-        let likely_length = self.tokens.text.len() + self.text.len() - self.at;
+        let likely_length = self.tokens.text.len() + self.text.len() - self.at; // in bytes
         demand(likely_length < u32::MAX as usize, TOO_LONG)
     }
 

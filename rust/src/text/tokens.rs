@@ -110,7 +110,7 @@ impl Tokens {
     pub(super) fn grams(&mut self, shortest: u8, longest: u8) {
         let n_words = self.spans.len();
         for n in usize::from(shortest.max(2))..=usize::from(longest).min(n_words) {
-            // words of an n-gram
+            // `n` is the number of words of an n-gram.
             let first_gram = self.spans.len(); // the index of the first n-gram of n words
             self.spans.extend_from_within(..n_words + 1 - n);
             let (words, grams) = self.spans.split_at_mut(first_gram);

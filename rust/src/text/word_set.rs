@@ -30,9 +30,10 @@ impl WordSet {
             let (first, length) = glance(word);
             set.lengths[first] |= length;
             set.words.push(word.clone());
-            // The number of the word is its index in `words`. A word that is there twice does no harm.
-            let is_known = |_| false;
-            set.numbering.number(word.as_slice().hash(), is_known);
+            // The number of the word is its index in `words`. None counts as the same, since a word that is there twice does
+            // no harm.
+            let is_same = |_| false;
+            set.numbering.number(word.as_slice().hash(), is_same);
         }
         set
     }
