@@ -16,7 +16,8 @@ const LARGEST: f64 = 9.007199254740992e15;
 pub const MISSING: i64 = i64::MIN;
 
 /// The bin of each row's value in a block of one column: `floor((x - start) / width)`, [`MISSING`] for NaN. An infinite value
-/// is an error, as is a bin beyond 2^53. `start` is where bin 0 begins, and `width` the width of every bin.
+/// is an error, as is a bin beyond 2^53. `start` is where bin 0 begins, and `width` the width of every bin. At most `threads`
+/// threads are used.
 pub fn bins(column: &Block, start: f64, width: f64, threads: usize) -> Result<Vec<i64>, Error> {
     let (n_rows, n_columns) = column.shape();
     demand(n_columns == 1, "bins takes one column")?;

@@ -192,7 +192,7 @@ impl<'a> Rows<'a> {
 }
 
 /// Sums the weights of the rows of each class, `[class]`, in the units of [`Rows::weight`]. These are rows, or parts of a row
-/// (10^-18 of it) if weights are parts.
+/// (10^-18 of it) if weights are parts. At most `threads` threads are used.
 pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
     let mut totals = vec![0; rows.n_classes];
     for (_, piece_weights) in count_pieces(rows, threads) {
@@ -214,7 +214,7 @@ pub fn counted(weights: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integ
 
 /// Divides the rows into ranges, in order. Returns each range with the sums of the weights of its rows, `[class]`, in the
 /// units of [`Rows::weight`]. These are rows, or parts of a row if weights are parts. `size` is the number of rows of a
-/// range.
+/// range. At most `threads` threads are used.
 fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
     // A piece has many more rows than counts.
     let size = PIECE.max(8 * rows.n_classes);
@@ -223,7 +223,8 @@ fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
 }
 
 /// The numbers of the rows of each class, class after class and ascending within a class; and where each class begins, and
-/// the last one ends, `[class + 1]`. Weights are ignored. `rows` has the class of each row, -1 if none.
+/// the last one ends, `[class + 1]`. Weights are ignored. `rows` has the class of each row, -1 if none. At most `threads`
+/// threads are used.
 pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     // Each piece is a range of rows, and how many of them each class has. `starts` is where each class begins in `order`,
     // which has the numbers of the rows.

@@ -85,7 +85,8 @@ impl Ranges {
 
 /// Counts the rows of each class that have each value, `[value][class]`, without values outside their range. Also returns
 /// whether there was such a value, other than the lowest `i64`. `ranges` has the values of each feature that are counted, and
-/// `rows` the class (-1: none) and the weight of each row. The values of feature after feature are the rows of the table.
+/// `rows` the class (-1: none) and the weight of each row. The values of feature after feature are the rows of the table. At
+/// most `threads` threads are used.
 pub fn count_codes(
     columns: &Columns,
     ranges: &Ranges,
@@ -168,7 +169,7 @@ impl CodesToCount<'_, '_> {
 
     /// Adds counts to a piece of the table `[value][class]`, which begins with row `first_value` of the table. The rows of
     /// the table are the values of feature after feature. `counts.features` are the features that were counted, and
-    /// `counts.cells` the weights of rows, `[class][value]`, of their values alone.
+    /// `counts.cells` the weights of rows, `[class][value]`, of their values alone. `piece` has the totals of its cells.
     fn merge<N: Cell + Into<T>, T: Cell>(
         self,
         counts: &Counts<N>,
@@ -320,7 +321,8 @@ fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut 
 }
 
 /// Returns the values of a column of integers minus `low`, `[row]`; -1 for those below `low`, and for those `size` or more
-/// above it. `column` is a matrix of one column. `size` is the number of values from `low` on.
+/// above it. `column` is a matrix of one column. `size` is the number of values from `low` on. At most `threads` threads are
+/// used.
 pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
     let (n_rows, width) = column.shape();
     demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
@@ -340,6 +342,7 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
 
 /// Returns the lowest and the highest value of each feature, `[feature]`, without the lowest `i64`, which stands for a
 /// missing value; 0 and -1 if there is none. `piece_low` and `piece_high` are the ends of one piece of the rows, `[feature]`.
+/// At most `threads` threads are used.
 pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), Error> {
     columns.demand_whole()?;
     let (n_rows, n_features) = (columns.rows().unwrap_or(0), columns.features());

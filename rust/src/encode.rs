@@ -89,7 +89,7 @@ impl<K: Key> Dictionary<K> {
 
 /// Numbers the keys of rows in the order in which they first occur; a row for which `key` returns None gets -1. Returns the
 /// code of each row, the first row of each code, and how many rows have it. A key is what is numbered, such as a string;
-/// `key` is called with the number of a row.
+/// `key` is called with the number of a row. At most `threads` threads are used.
 pub fn encode<K: Key>(
     n_rows: usize,
     threads: usize,
@@ -140,6 +140,7 @@ fn merge<K: Key>(
 
 /// Numbers `n_records` records of `width` bytes, which lie one after the other, in the order in which they first occur.
 /// `records` are their bytes. Returns the code of each record, and the first record and the number of records of each code.
+/// At most `threads` threads are used.
 pub fn encode_records(
     records: &[u8],
     n_records: usize,
@@ -160,7 +161,7 @@ pub fn encode_records(
 }
 
 /// Returns the record of each of these codes, one after the other; an error if a code has none. `records` has `width` bytes
-/// for each code that there is. `codes` are indices of records.
+/// for each code that there is. `codes` are indices of records. At most `threads` threads are used.
 pub fn decode_records(
     records: &[u8],
     width: usize,
@@ -217,7 +218,8 @@ fn decode<'a, const WIDTH: usize>(
 }
 
 /// Numbers records of `WIDTH` bytes, at most 8, which are compared as integers. `records` are their bytes, one record after
-/// the other. Returns the code of each record, and the first record and the number of records of each code.
+/// the other. Returns the code of each record, and the first record and the number of records of each code. At most `threads`
+/// threads are used.
 fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<Encoded, Error> {
     let (records, _) = records.as_chunks::<WIDTH>();
     encode(records.len(), threads, |row| {
@@ -323,7 +325,8 @@ impl<'a> Strings<'a> {
 }
 
 /// Numbers strings in the order in which they first occur, -1 for missing ones; without the white space at their ends if
-/// `strip`. Returns the code of each string, and the first row and the number of rows of each code.
+/// `strip`. Returns the code of each string, and the first row and the number of rows of each code. At most `threads` threads
+/// are used.
 pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<Encoded, Error> {
     let n_strings = strings.len();
     if strip {

@@ -167,7 +167,7 @@ impl<T: Level> Rules<T> {
 /// Returns the weight of the rows of each class whose value is at most the feature's threshold (no) or above it (yes),
 /// `[feature][no, yes][class]`; NaN is neither, and rows of class -1 are not counted. A value other than 0, 1 and NaN where
 /// only these are allowed is an error. `total.yes` and `total.missing` are the weights of rows above the threshold, and
-/// without a value, `[feature][class]`.
+/// without a value, `[feature][class]`. At most `threads` threads are used.
 pub fn count_flags(
     columns: &Columns,
     thresholds: &Thresholds,

@@ -60,7 +60,8 @@ impl<const L: usize> Int<L> {
     }
 
     /// Adds (or, if `negative`, subtracts) a number of four limbs times `2^shift`. Limbs have 64 bits, the lowest first;
-    /// `self.0` are those of this number, and `shift` is in bits.
+    /// `self.0` are those of this number, and `shift` is in bits. `carry` are the bits that go from a limb to the next one
+    /// above.
     pub fn add_wide(&mut self, number: [u64; 4], shift: u32, negative: bool) {
         let (first_limb, bits) = ((shift / 64) as usize, shift % 64); // whole limbs, and bits beyond them
         let mut carry = 0;
@@ -838,7 +839,7 @@ impl Integers {
     }
 
     /// The numbers times 2^exponent, each rounded once to a double, cell by cell. Numbers are in units of 10^-`self.digits`,
-    /// and `self.words` has `self.limbs` limbs of each.
+    /// and `self.words` has `self.limbs` limbs of each. A limb has 64 bits; with a single one, a `word` is the number itself.
     pub fn values(&self, exponent: i32) -> Vec<f64> {
         if self.limbs == 1 && self.digits == 0 {
             // A million numbers take 0.6 ms instead of 49 ms.

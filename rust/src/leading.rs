@@ -49,6 +49,7 @@ pub struct Counted {
 /// leave at most `most` keys per column. Infinite values are an error, missing ones and rows of no class are not counted.
 /// `rows` has the class (-1: none) and the weight of each row. The counts of a column are its keys in order, the weight of
 /// the rows of each, `[key][class]`, and how many bits were dropped. A key is the bits of a number, in the order of numbers.
+/// At most `threads` threads are used.
 pub fn count_leading(
     columns: &Columns,
     shifts: &[i64],
@@ -302,7 +303,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
 
 /// Returns the step of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above
 /// it. A missing value has the number of cuts plus 1; an infinite one is an error. A finder finds the steps of a column's
-/// numbers.
+/// numbers. At most `threads` threads are used.
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
     let (n_rows, n_columns) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == n_columns, "cuts must have one list per feature")?;

@@ -93,7 +93,8 @@ impl Data<'_, '_> {
 /// Sums z and z² over the rows of each class. Returns the weights of the rows with a value, `[feature][class]`, and the sums,
 /// `[feature][class][z, z²]`. A missing value (NaN) adds nothing to its feature; rows of class -1 are passed over. An
 /// infinite value is an error, as is a z beyond [`FARTHEST`]. Weights are in the unit of `rows.digits()`: 10^-digits of a
-/// row. z is (x - origin) / unit, with the `scale` of the feature, and `rows` has the class and the weight of each row.
+/// row. z is (x - origin) / unit, with the `scale` of the feature, and `rows` has the class and the weight of each row. At
+/// most `threads` threads are used.
 pub fn count_moments(
     columns: &Columns,
     scale: &Scale,

@@ -31,7 +31,7 @@ pub fn n_cells(columns: usize) -> usize {
 /// of two z, `[class][cell]`. The cells are the columns, then the pairs of columns (0, 0), (1, 0), (1, 1), (2, 0) and so on.
 /// Rows of class -1 are passed over. An infinite value is an error, as is a z beyond [`FARTHEST`]. z is (x - origin) / unit
 /// of the column's `scale`. `rows` has the class and the weight of each row; `far_sums` are sums of rows with a z more than
-/// 16 from 0, or of heavy ones.
+/// 16 from 0, or of heavy ones. At most `threads` threads are used.
 pub fn count_products(
     columns: &Columns,
     scale: &Scale,

@@ -75,7 +75,8 @@ pub fn try_map<T: Send, E: Send>(
     }
 }
 
-/// [`try_map`] for functions that cannot fail. It calls `f` with each of 0 .. `tasks` - 1.
+/// [`try_map`] for functions that cannot fail. It calls `f` with each of 0 .. `tasks` - 1. At most `threads` threads are
+/// used.
 pub fn map<T: Send>(threads: usize, tasks: usize, f: impl Fn(usize) -> T + Sync) -> Vec<T> {
     let Ok(outputs) = try_map(threads, tasks, |task| Ok::<_, Infallible>(f(task)));
     outputs

@@ -152,8 +152,9 @@ impl Words<'_> {
     }
 }
 
-/// Calls `set(span, number)` with the first of `spans` and the number of the lowest bit of `bits` that is 1, the second span and
-/// the next such bit, and so on. It sets [`USUAL`] spans at least; what they hold beyond the last bit has no meaning.
+/// Calls `set(span, number)` with the first of `spans` and the number of the lowest bit of `bits` that is 1, the second span
+/// and the next such bit, and so on. It sets [`USUAL`] spans at least; what they hold beyond the last bit has no meaning. A
+/// span is where a word begins and ends.
 #[inline(always)]
 fn set_spans(spans: &mut [Span; BLOCK], mut bits: u64, set: impl Fn(&mut Span, u32)) {
     // The number of the lowest bit that is left, which is removed; 64 if there is none.
