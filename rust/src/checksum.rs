@@ -1,9 +1,10 @@
 //! A fast checksum for files. It never changes, because files contain it:
 //!
 //! - Bytes are cut into *pieces* of 2^20 bytes; the last may be shorter.
-//! - The sum of a piece: its bytes, filled up with zeros to a multiple of 64, are little-endian 64-bit words, which eight lanes take in
-//!   turn. Lane k starts at `k + 1`; for each of its words `lane = step(lane, word)`, where `step(a, b)` is `(a ^ b) * FACTOR`, xored
-//!   with its own upper half. From the piece's length in bytes on, `sum = step(sum, lane)` for each of the lanes.
+//! - The sum of a piece: its bytes, filled up with zeros to a multiple of 64, are little-endian 64-bit words, which eight
+//!   lanes take in turn. Lane k starts at `k + 1`; for each of its words `lane = step(lane, word)`, where `step(a, b)` is
+//!   `(a ^ b) * FACTOR`, xored with its own upper half. From the piece's length in bytes on, `sum = step(sum, lane)` for each
+//!   of the lanes.
 //! - The checksum is the sum of a piece again, of the sums of all pieces as little-endian bytes.
 //!
 //! Every step is invertible, so that changing a single word, and hence flipping a bit, always changes the sum.
