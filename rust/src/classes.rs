@@ -34,8 +34,9 @@ pub struct Sets<'a> {
 }
 
 impl<'a> Sets<'a> {
-    /// The sets of classes of rows, where row i has `codes[offsets[i]..offsets[i + 1]]`; an error if offsets do not rise from 0 to
-    /// the number of codes, or a code is not that of a class.
+    /// The sets of classes of rows, where row i has `codes[offsets[i]..offsets[i + 1]]`; an error if offsets do not rise from
+    /// 0 to the number of codes, or a code is not that of a class. `codes` are numbers of classes. `n_classes` is the number
+    /// of classes.
     pub fn new(offsets: &'a [i64], codes: &'a [i32], n_classes: usize) -> Result<Self, Error> {
         let spans_codes =
             offsets.first() == Some(&0) && offsets.last() == Some(&(codes.len() as i64));
@@ -55,7 +56,7 @@ impl<'a> Sets<'a> {
         self.offsets.len() - 1
     }
 
-    /// The classes of a row.
+    /// The classes of a row. They are numbers of classes.
     #[inline(always)]
     pub fn of(&self, row: usize) -> &'a [i32] {
         &self.codes[self.offsets[row] as usize..self.offsets[row + 1] as usize]
@@ -76,8 +77,9 @@ impl<'a> Rows<'a> {
         Rows::on(1, classes, n_classes, weights)
     }
 
-    /// Rows with these classes and weights, checked on so many threads: an error unless classes are -1 (not counted) .. `n_classes`
-    /// - 1, and there is a positive weight for each row that is counted.
+    /// Rows with these classes and weights, checked on so many threads: an error unless classes are -1 (not counted) ..
+    /// `n_classes` - 1, and there is a positive weight for each row that is counted. `low` and `high` are the lowest and the
+    /// highest class.
     pub fn on(
         threads: usize,
         classes: &'a [i32],
@@ -108,6 +110,8 @@ impl<'a> Rows<'a> {
     }
 
     /// Refuses weights that are not one per row, positive for rows with a class, and small enough to be added up.
+    /// `self.classes` has the class of each row, -1 if none, and `self.weights` what each row weighs: 1, whole numbers of
+    /// rows, or parts of a row (10^-18 of it).
     fn check_weights(&self) -> Result<(), Error> {
         let n_weights = match self.weights {
             Weights::Ones => return Ok(()),
@@ -120,7 +124,7 @@ impl<'a> Rows<'a> {
                 "there are {n_weights} weights for {n_rows} rows"
             )));
         }
-        // Both in the units of [`Rows::weight`].
+        // The limit for weights and their sum, and the sum: both in rows, or in parts of a row if weights are parts.
         let heaviest = HEAVIEST * self.unit();
         let mut total = 0_u128;
         for (row, &class) in self.classes.iter().enumerate() {
@@ -136,7 +140,8 @@ impl<'a> Rows<'a> {
         demand(total < heaviest, "weights must add up to less than 2**63")
     }
 
-    /// The weight of a row of weight 1, in the units of [`Rows::weight`].
+    /// What a row of weight 1 weighs in the units of [`Rows::weight`]: 1, or 10^18 if weights are parts of a row, which are
+    /// 10^-18 rows.
     pub fn unit(&self) -> u128 {
         match self.weights {
             Weights::Parts(_) => u128::from(PARTS),
@@ -144,7 +149,8 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The weight of a row: in rows, or in parts of a row if weights are parts.
+    /// The weight of a row: in rows, or in parts of a row if weights are parts. `self.weights` has those of all rows; parts
+    /// are two limbs of 64 bits, the lower one first. A part is 10^-18 rows.
     #[inline(always)]
     pub fn weight(&self, row: usize) -> u128 {
         match self.weights {
@@ -156,7 +162,7 @@ impl<'a> Rows<'a> {
         }
     }
 
-    /// The weight of a row, always in parts of a row.
+    /// The weight of a row, always in parts of a row. A part is 10^-18 rows.
     #[inline(always)]
     pub fn weight_in_parts(&self, row: usize) -> u128 {
         match self.weights {
@@ -170,7 +176,8 @@ impl<'a> Rows<'a> {
         matches!(self.weights, Weights::Ones)
     }
 
-    /// The decimal digits of the unit of [`Rows::weight`]: weights are numbers of 10^-digits.
+    /// The decimal digits of the unit of [`Rows::weight`]: weights are numbers of 10^-digits. Weights are in rows (no
+    /// digits), or in parts of a row.
     pub fn digits(&self) -> u32 {
         match self.weights {
             Weights::Parts(_) => DIGITS,
@@ -184,7 +191,8 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// Sums the weights of the rows of each class, `[class]`, in the units of [`Rows::weight`].
+/// Sums the weights of the rows of each class, `[class]`, in the units of [`Rows::weight`]. These are rows, or parts of a row
+/// (10^-18 of it) if weights are parts. At most `threads` threads are used.
 pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
     let mut totals = vec![0; rows.n_classes];
     for (_, piece_weights) in count_pieces(rows, threads) {
@@ -193,7 +201,8 @@ pub fn count_classes(rows: &Rows, threads: usize) -> Vec<i128> {
     totals
 }
 
-/// Converts weights of rows, in units of 10^-digits of a row, to an array of this shape, cell by cell.
+/// Converts weights of rows, in units of 10^-digits of a row, to an array of this shape, cell by cell. `weights` has one per
+/// cell; parts are 10^-18 rows.
 pub fn counted(weights: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integers, Error> {
     if digits == 0 {
         let in_rows = weights.iter().map(|&weight| weight as i64).collect();
@@ -203,8 +212,9 @@ pub fn counted(weights: &[i128], shape: Vec<usize>, digits: u32) -> Result<Integ
     Integers::of_wide(shape, digits, &in_parts)
 }
 
-/// Divides the rows into ranges, in order. Returns each range with the sums of the weights of its rows, `[class]`, in the units of
-/// [`Rows::weight`].
+/// Divides the rows into ranges, in order. Returns each range with the sums of the weights of its rows, `[class]`, in the
+/// units of [`Rows::weight`]. These are rows, or parts of a row if weights are parts. `size` is the number of rows of a
+/// range. At most `threads` threads are used.
 fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
     // A piece has many more rows than counts.
     let size = PIECE.max(8 * rows.n_classes);
@@ -212,10 +222,12 @@ fn count_pieces(rows: &Rows, threads: usize) -> Vec<(Range<usize>, Vec<i128>)> {
     threads::ranges(threads, rows.len(), size, |range| (range.clone(), count_piece(rows, range)))
 }
 
-/// The numbers of the rows of each class, class after class and ascending within a class; and where each class begins, and the last
-/// one ends, `[class + 1]`. Weights are ignored.
+/// The numbers of the rows of each class, class after class and ascending within a class; and where each class begins, and
+/// the last one ends, `[class + 1]`. Weights are ignored. `rows` has the class of each row, -1 if none. At most `threads`
+/// threads are used.
 pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
-    // Each piece is a range of rows, and how many of them each class has.
+    // Each piece is a range of rows, and how many of them each class has. `starts` is where each class begins in `order`,
+    // which has the numbers of the rows.
     let pieces = count_pieces(&Rows { weights: Weights::Ones, ..*rows }, threads);
     let mut starts = vec![0_i64];
     for class in 0..rows.n_classes {
@@ -225,12 +237,13 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     let mut order = vec![0; starts[rows.n_classes] as usize];
     // Where in `order` the rows of a piece and class go, [piece][class].
     let mut places: Vec<Vec<_>> = pieces.iter().map(|_| vec![]).collect();
-    let mut later_places = order.as_mut_slice();
+    let mut later_places = order.as_mut_slice(); // those of later classes and pieces
     for class in 0..rows.n_classes {
         for ((_, counts), places) in pieces.iter().zip(&mut places) {
-            let (class_places, rest) = later_places.split_at_mut(counts[class] as usize);
+            let (class_places, still_later_places) =
+                later_places.split_at_mut(counts[class] as usize);
             places.push(class_places.iter_mut());
-            later_places = rest;
+            later_places = still_later_places;
         }
     }
     threads::each(threads::worth(threads, rows.len()), &mut places, |i, places| {
@@ -245,7 +258,8 @@ pub fn by_class(rows: &Rows, threads: usize) -> (Vec<i64>, Vec<i64>) {
     (order, starts)
 }
 
-/// Sums the weights of the rows of each class in a range of rows, `[class]`, in the units of [`Rows::weight`].
+/// Sums the weights of the rows of each class in a range of rows, `[class]`, in the units of [`Rows::weight`]. These are
+/// rows, or parts of a row if weights are parts; rows of class -1 are not counted.
 fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
     let mut weights_of_classes = vec![0; rows.n_classes];
     if let Weights::Ones = rows.weights {
@@ -260,8 +274,8 @@ fn count_piece(rows: &Rows, range: Range<usize>) -> Vec<i128> {
     weights_of_classes
 }
 
-/// Writes how many rows have each class to `counts`, `[class]`; rows of class -1 are not counted. Counts in two tables in turn, so
-/// that equal neighbours do not wait for each other.
+/// Writes how many rows have each class to `counts`, `[class]`; rows of class -1 are not counted. Counts in two tables in
+/// turn, so that equal neighbours do not wait for each other. `classes` has the class of each row.
 fn count_ones(classes: &[i32], counts: &mut [i128]) {
     // Counts of every other row, [class + 1]: class -1 comes first.
     let mut even = vec![0_i64; counts.len() + 1];

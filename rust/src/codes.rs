@@ -40,8 +40,10 @@ struct ValueRange {
 }
 
 impl Ranges {
-    /// The ranges of features, with the `low` and the `size` of each, one after the other in the table; an error if the table would
-    /// not fit into memory.
+    /// The ranges of features, with the `low` and the `size` of each, one after the other in the table; an error if the table
+    /// would not fit into memory. `low` is the lowest value of a feature that is counted, and `size` how many values are
+    /// counted from it on. The values of feature after feature are the rows of the table: `start` is where those of a feature
+    /// begin, and `total` how many there are. A row of the table has `n_classes` cells.
     pub fn new(
         low: &[i64],
         size: &[i64],
@@ -70,7 +72,8 @@ impl Ranges {
         Ok(Ranges { of_features, total })
     }
 
-    /// The rows of the table that count values of these features.
+    /// The rows of the table that count values of these features. `features` are numbers of features; `range.start` is the
+    /// row of the table where a feature's values begin, and `self.total` the number of all rows of the table.
     fn table_rows(&self, features: &Range<usize>) -> Range<usize> {
         let start = |feature: usize| match self.of_features.get(feature) {
             Some(range) => range.start,
@@ -80,8 +83,10 @@ impl Ranges {
     }
 }
 
-/// Counts the rows of each class that have each value, `[value][class]`, without values outside their range. Also returns whether
-/// there was such a value, other than the lowest `i64`.
+/// Counts the rows of each class that have each value, `[value][class]`, without values outside their range. Also returns
+/// whether there was such a value, other than the lowest `i64`. `ranges` has the values of each feature that are counted, and
+/// `rows` the class (-1: none) and the weight of each row. The values of feature after feature are the rows of the table. At
+/// most `threads` threads are used.
 pub fn count_codes(
     columns: &Columns,
     ranges: &Ranges,
@@ -133,8 +138,9 @@ struct Counts<N> {
 }
 
 impl CodesToCount<'_, '_> {
-    /// Returns the weight of the rows, `[value][class]`, and whether a value was outside its range. `weight` is that of a row. A
-    /// thread counts all features in its share of the rows or, when tables for that would be large, some features in all rows.
+    /// Returns the weight of the rows, `[value][class]`, and whether a value was outside its range. `weight` is that of a
+    /// row. A thread counts all features in its share of the rows or, when tables for that would be large, some features in
+    /// all rows. The values of feature after feature are the rows of the table: `ranges.total` is how many there are.
     fn count<N: Cell + Into<T>, T: Cell>(
         self,
         weight: impl Fn(usize) -> N + Copy + Sync,
@@ -143,8 +149,9 @@ impl CodesToCount<'_, '_> {
         let (n_rows, n_features) = (rows.len(), columns.features());
         let n_cells = ranges.total * rows.n_classes;
         let is_small = n_cells.saturating_mul(size_of::<N>()) <= REPLICABLE;
+        // The counts of some features in some rows.
         let tables = if threads == 1 || is_small {
-            let share = n_rows.div_ceil(threads).max(PIECE);
+            let share = n_rows.div_ceil(threads).max(PIECE); // rows that a thread takes at a time
             threads::ranges(threads, n_rows, share, |rows| {
                 self.count_rows(rows, 0..n_features, weight)
             })
@@ -160,7 +167,9 @@ impl CodesToCount<'_, '_> {
         (total, tables.iter().any(|counts| counts.any_outside))
     }
 
-    /// Adds counts to a piece of the table `[value][class]`, which begins with row `first_value` of the table.
+    /// Adds counts to a piece of the table `[value][class]`, which begins with row `first_value` of the table. The rows of
+    /// the table are the values of feature after feature. `counts.features` are the features that were counted, and
+    /// `counts.cells` the weights of rows, `[class][value]`, of their values alone. `piece` has the totals of its cells.
     fn merge<N: Cell + Into<T>, T: Cell>(
         self,
         counts: &Counts<N>,
@@ -183,14 +192,16 @@ impl CodesToCount<'_, '_> {
         }
     }
 
-    /// Counts some features in a range of rows; `weight` is that of a row.
+    /// Counts some features in a range of rows; `weight` is that of a row. `range` is one of rows, `features` are numbers of
+    /// features. The counts are weights of rows, `[class][value]`, of the values of these features, and whether a value was
+    /// outside its range.
     fn count_rows<N: Cell>(
         self,
         range: Range<usize>,
         features: Range<usize>,
         weight: impl Fn(usize) -> N + Copy,
     ) -> Counts<N> {
-        let table_rows = self.ranges.table_rows(&features);
+        let table_rows = self.ranges.table_rows(&features); // the values of these features, among all values
         let mut cells = vec![N::default(); table_rows.len() * self.rows.n_classes];
         let mut any_outside = false;
         // Memory: the cells where the values of a row are counted, and values that are not int64.
@@ -226,7 +237,9 @@ struct Places {
 }
 
 impl Places {
-    /// Where the values of `ranges` are counted in a table of the rows `table_rows` of the whole table.
+    /// Where the values of `ranges` are counted in a table of the rows `table_rows` of the whole table. A feature is counted
+    /// from the value `low` on, for `size` values, in the rows from `start` on of the whole table. `n_values` is how many
+    /// rows there are.
     fn new(ranges: &[ValueRange], table_rows: &Range<usize>) -> Self {
         Places {
             low: ranges.iter().map(|range| range.low).collect(),
@@ -237,9 +250,12 @@ impl Places {
     }
 }
 
-/// Adds a block of rows, `[row][feature]`, to `cells`, `[class][value]`; returns whether a value that is not missing is outside its
-/// range. `classes` has the class of each row, -1 if none; `weight` is called with the index of a row in the block; `row_cells` is
-/// memory, a number per feature.
+/// Adds a block of rows, `[row][feature]`, to `cells`, `[class][value]`; returns whether a value that is not missing is
+/// outside its range. `classes` has the class of each row, -1 if none; `weight` is called with the index of a row in the
+/// block; `row_cells` is memory, a number per feature. `places` has for each feature its lowest value, how many values are
+/// counted, and where they begin among all `n_values` values of a class. A cell is the weight of rows. A range has `size`
+/// values from `low` on, which are counted from `start` on among the values of a class, `[feature]`; `distance` is how far a
+/// value is above `low`.
 #[inline(always)]
 fn add_block<N: Cell>(
     view: ArrayView2<i64>,
@@ -250,6 +266,7 @@ fn add_block<N: Cell>(
     row_cells: &mut [u64],
 ) -> bool {
     let Places { low, size, start, n_values } = places;
+    // Adds a weight to the cell of this index, if there is one.
     let mut add = |cell: u64, weight: N| {
         if let Some(sum) = cells.get_mut(cell as usize) {
             *sum += weight;
@@ -285,8 +302,10 @@ fn add_block<N: Cell>(
     any_outside && view.indexed_iter().any(is_outside)
 }
 
-/// Writes the cells where the values of a row, `[feature]`, are counted to `row_cells`; `u64::MAX` for values outside their range.
-/// Returns whether there are such. `first_cell` is the first one of the row's class.
+/// Writes the cells where the values of a row, `[feature]`, are counted to `row_cells`; `u64::MAX` for values outside their
+/// range. Returns whether there are such. `first_cell` is the first one of the row's class. `places` has for each feature its
+/// lowest value (`low`), how many values are counted (`size`), and where they begin among the values of a class (`start`).
+/// `distance` is how far a value is above the lowest one.
 #[inline(always)]
 fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut [u64]) -> bool {
     wide!({
@@ -301,14 +320,16 @@ fn find_cells(values: &[i64], places: &Places, first_cell: u64, row_cells: &mut 
     })
 }
 
-/// Returns the values of a column of integers minus `low`, `[row]`; -1 for those below `low`, and for those `size` or more above it.
+/// Returns the values of a column of integers minus `low`, `[row]`; -1 for those below `low`, and for those `size` or more
+/// above it. `column` is a matrix of one column. `size` is the number of values from `low` on. At most `threads` threads are
+/// used.
 pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<Vec<i32>, Error> {
     let (n_rows, width) = column.shape();
     demand(width == 1 && column.is_whole(), "a column of integers is expected")?;
     demand(size <= i32::MAX as usize, "there are more values than an int32 can number")?;
     let mut distances = vec![0; n_rows];
     threads::pieces(threads::worth(threads, n_rows), &mut distances, PIECE, |i, piece| {
-        let mut buffer = vec![];
+        let mut buffer = vec![]; // where numbers of other types are converted
         let rows = i * PIECE..i * PIECE + piece.len();
         let view = column.integers(rows, 0..1, &[low], &mut buffer);
         wide!(zip_mut(piece, view.column(0), |out, x| {
@@ -319,8 +340,9 @@ pub fn shifted(column: &Block, low: i64, size: usize, threads: usize) -> Result<
     Ok(distances)
 }
 
-/// Returns the lowest and the highest value of each feature, `[feature]`, without the lowest `i64`, which stands for a missing
-/// value; 0 and -1 if there is none.
+/// Returns the lowest and the highest value of each feature, `[feature]`, without the lowest `i64`, which stands for a
+/// missing value; 0 and -1 if there is none. `piece_low` and `piece_high` are the ends of one piece of the rows, `[feature]`.
+/// At most `threads` threads are used.
 pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), Error> {
     columns.demand_whole()?;
     let (n_rows, n_features) = (columns.rows().unwrap_or(0), columns.features());
@@ -328,7 +350,7 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     // The lowest and the highest values of each piece of the rows.
     let piece_spans = threads::try_ranges(threads, n_rows, PIECE, |rows| {
         let (mut low, mut high) = (vec![i64::MAX; n_features], vec![i64::MIN; n_features]);
-        let mut buffer = vec![];
+        let mut buffer = vec![]; // where numbers of other types are converted
         // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(0..n_features) {
             let features = first..first + block_columns.len();
@@ -358,8 +380,8 @@ pub fn span(columns: &Columns, threads: usize) -> Result<(Vec<i64>, Vec<i64>), E
     Ok((low, high))
 }
 
-/// Widens the spans of columns, from `low` to `high` of each, `[column]`, to the values of some rows, `[row][column]`; the lowest
-/// `i64` stands for a missing value.
+/// Widens the spans of columns, from `low` to `high` of each, `[column]`, to the values of some rows, `[row][column]`; the
+/// lowest `i64` stands for a missing value. `ends` are the lowest and the highest value of one column.
 fn widen(view: ArrayView2<i64>, low: &mut [i64], high: &mut [i64]) {
     wide!({
         let widen = |x: i64, low: &mut i64, high: &mut i64| {

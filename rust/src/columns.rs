@@ -52,7 +52,7 @@ macro_rules! wholes {
             fn real(self) -> f64 {
                 self as f64
             }
-            /// The smallest double that is not below the value.
+            /// The smallest double that is not below the value. `nearest` is the double next to the value.
             #[inline(always)]
             fn raised(self) -> f64 {
                 let nearest = self as f64;
@@ -144,14 +144,14 @@ macro_rules! with_typed_levels {
 }
 pub(crate) use with_typed_levels;
 
-/// Replaces the contents of the buffer with the converted numbers of a matrix, in the order in which they are in memory. Returns
-/// the converted matrix, a view of the buffer.
+/// Replaces the contents of the buffer with the converted numbers of a matrix, in the order in which they are in memory.
+/// Returns the converted matrix, a view of the buffer. A lane is a row or a column of the matrix.
 fn convert_into<'b, T: Copy, U>(
     buffer: &'b mut Vec<U>,
     view: ArrayView2<T>,
     convert: impl Fn(T) -> U,
 ) -> ArrayView2<'b, U> {
-    let is_row_major = view.ncols() > 1 && view.strides()[1] == 1;
+    let is_row_major = view.ncols() > 1 && view.strides()[1] == 1; // each row is contiguous
     buffer.clear();
     for lane in if is_row_major { view.rows() } else { view.columns() } {
         let (buffer, convert) = (&mut *buffer, &convert);
@@ -163,7 +163,8 @@ fn convert_into<'b, T: Copy, U>(
     view_of(view.dim().set_f(!is_row_major), buffer)
 }
 
-/// `numbers` as a matrix of this shape; an empty one if they do not have the right length, which callers ensure.
+/// `numbers` as a matrix of this shape; an empty one if they do not have the right length, which callers ensure. The shape is
+/// (rows, columns) and says whether numbers lie row by row or column by column.
 fn view_of<U>(shape: Shape<Ix2>, numbers: &[U]) -> ArrayView2<'_, U> {
     let empty = |_| ArrayView2::from(&[] as &[[U; 0]]);
     ArrayView2::from_shape(shape, numbers).unwrap_or_else(empty)
@@ -185,7 +186,8 @@ impl Block<'_> {
         with_typed_view!(self, view => view[[row, column]].number())
     }
 
-    /// These rows and columns as doubles, (rows × columns): in place, or converted into the buffer.
+    /// These rows and columns as doubles, (rows × columns): in place, or converted into the buffer. `columns` are columns of
+    /// this block.
     pub fn reals<'b>(
         &'b self,
         rows: Range<usize>,
@@ -201,7 +203,7 @@ impl Block<'_> {
     }
 
     /// These rows and columns, (rows × columns), as numbers that exceed a threshold exactly where the values do: in place, or
-    /// converted into the buffer.
+    /// converted into the buffer. `columns` are columns of this block.
     pub fn levels<'b>(
         &'b self,
         rows: Range<usize>,
@@ -218,8 +220,9 @@ impl Block<'_> {
         }
     }
 
-    /// These rows and columns as whole numbers, (rows × columns): in place, or converted into the buffer. `low` has the start of
-    /// each column's range: values that do not fit an `i64` become a number outside that range. The block must be whole.
+    /// These rows and columns as whole numbers, (rows × columns): in place, or converted into the buffer. `low` has the start
+    /// of each column's range: values that do not fit an `i64` become a number outside that range. The block must be whole.
+    /// `columns` are columns of this block.
     pub fn integers<'b>(
         &'b self,
         rows: Range<usize>,
@@ -257,7 +260,8 @@ impl Number {
     }
 }
 
-/// Calls `f(out, x)` for each value of a column and the element of `out` beside it; `out` must be as long.
+/// Calls `f(out, x)` for each value of a column and the element of `out` beside it; `out` must be as long. `x` is the value;
+/// `f` may change the element.
 #[inline(always)]
 pub fn zip_mut<T: Copy, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnMut(&mut U, T)) {
     match column.to_slice() {
@@ -266,7 +270,7 @@ pub fn zip_mut<T: Copy, U>(out: &mut [U], column: ArrayView1<T>, mut f: impl FnM
     }
 }
 
-/// Calls `f(x, partner)` for each value of a column and the element of `partners` beside it.
+/// Calls `f(x, partner)` for each value of a column and the element of `partners` beside it. `x` is the value.
 #[inline(always)]
 pub fn zip_with<T: Copy, I: Iterator>(
     column: ArrayView1<T>,
@@ -303,7 +307,7 @@ impl RowSelection<'_> {
         }
     }
 
-    /// The number of the i-th selected row.
+    /// The number of the i-th selected row. Selected rows are a range, or a list of numbers of rows.
     #[inline(always)]
     pub fn row(&self, i: usize) -> usize {
         match self {
@@ -312,7 +316,8 @@ impl RowSelection<'_> {
         }
     }
 
-    /// Converts a column's values in these rows into the buffer, and returns them, one per row.
+    /// Converts a column's values in these rows into the buffer, and returns them, one per row. `column` has the values of
+    /// all rows; `convert` converts one.
     #[inline(always)]
     fn convert<'v, T: Copy, U: Copy + Default>(
         &self,
@@ -335,7 +340,8 @@ impl RowSelection<'_> {
         converted
     }
 
-    /// A column's values in these rows as doubles: in place, or converted into the buffer.
+    /// A column's values in these rows as doubles: in place, or converted into the buffer. `column` is the index of the
+    /// column in the block.
     pub fn reals<'v>(
         &self,
         block: &'v Block,
@@ -349,6 +355,7 @@ impl RowSelection<'_> {
     }
 
     /// A column's values in these rows as doubles that are contiguous in memory: in place, or converted into the buffer.
+    /// `column` is the index of the column in the block.
     pub fn contiguous_reals<'v>(
         &self,
         block: &'v Block,
@@ -363,8 +370,8 @@ impl RowSelection<'_> {
         with_typed_view!(block, view => self.convert(view.column(column), buffer, Value::real))
     }
 
-    /// A column's values in these rows as numbers that exceed a threshold exactly where the values do: in place, or converted into
-    /// the buffer.
+    /// A column's values in these rows as numbers that exceed a threshold exactly where the values do: in place, or converted
+    /// into the buffer. `column` is the index of the column in the block.
     pub fn levels<'v>(
         &self,
         block: &'v Block,
@@ -385,8 +392,9 @@ impl RowSelection<'_> {
         }
     }
 
-    /// A column's values in these rows as whole numbers: in place, or converted into the buffer. Values that do not fit an `i64`
-    /// become a number outside the column's range, which starts at `low`. The block must be whole.
+    /// A column's values in these rows as whole numbers: in place, or converted into the buffer. Values that do not fit an
+    /// `i64` become a number outside the column's range, which starts at `low`. The block must be whole. `column` is the
+    /// index of the column in the block.
     pub fn integers<'v>(
         &self,
         block: &'v Block,
@@ -413,7 +421,8 @@ pub struct Columns<'a> {
 }
 
 impl<'a> Columns<'a> {
-    /// The columns of these blocks, one after the other; an error if the blocks differ in the number of rows.
+    /// The columns of these blocks, one after the other; an error if the blocks differ in the number of rows. A block is a
+    /// matrix, rows × columns, whose columns are features.
     pub fn new(blocks: Vec<Block<'a>>) -> Result<Self, Error> {
         let mut starts = vec![0]; // the first feature of each block
         let mut total = 0; // columns so far
@@ -441,7 +450,7 @@ impl<'a> Columns<'a> {
         self.blocks.first().map(|block| block.shape().0)
     }
 
-    /// An error if the columns do not have `n_rows` rows; none if there is no column.
+    /// An error if the columns do not have `n_rows` rows, the number that the caller expects; none if there is no column.
     pub fn demand_rows(&self, n_rows: usize) -> Result<(), Error> {
         match self.rows() {
             Some(rows) if rows != n_rows => {
@@ -461,6 +470,8 @@ impl<'a> Columns<'a> {
     }
 
     /// The blocks that hold these features, in order: (first feature, block, the columns of the block that hold them).
+    /// Features are counted over all blocks, and `self.starts` has the first feature of each block, then the number of
+    /// features.
     pub fn blocks_of(
         &self,
         features: Range<usize>,
@@ -472,7 +483,8 @@ impl<'a> Columns<'a> {
         })
     }
 
-    /// The columns that hold these features, in order: (feature, block, index of the column in the block).
+    /// The columns that hold these features, in order: (feature, block, index of the column in the block). Features are
+    /// counted over all blocks. `first` is the feature in the first of a block's `columns`.
     pub fn columns_of(
         &self,
         features: Range<usize>,
@@ -488,13 +500,14 @@ impl<'a> Columns<'a> {
         Error::BadValue { fault, feature, row, value: self.value(row, feature) }
     }
 
-    /// The block of a feature, which must exist, and the index of its column in the block.
+    /// The block of a feature, which must exist, and the index of its column in the block. Features are counted over all
+    /// blocks, and `self.starts` has the first feature of each block.
     pub fn block_of(&self, feature: usize) -> (&Block<'a>, usize) {
         let block = self.starts.partition_point(|&start| start <= feature) - 1;
         (&self.blocks[block], feature - self.starts[block])
     }
 
-    /// One value; slow, for messages and rare paths. The feature must exist.
+    /// One value; slow, for messages and rare paths. The feature must exist. Features are counted over all blocks.
     pub fn value(&self, row: usize, feature: usize) -> Number {
         let (block, column) = self.block_of(feature);
         block.value(row, column)

@@ -41,7 +41,8 @@ pub(crate) struct Dictionary<K> {
 }
 
 impl<K: Key> Dictionary<K> {
-    /// A dictionary without keys.
+    /// A dictionary without keys. A key has a code, in the order in which keys are added: `keys`, `first` (the first row) and
+    /// `counts` (how many rows) are by code, and `full` says whether there were more keys than codes.
     pub fn new() -> Self {
         Dictionary {
             keys: vec![],
@@ -52,7 +53,9 @@ impl<K: Key> Dictionary<K> {
         }
     }
 
-    /// The code of a key that occurs `count` times, first at `row`; -1 once there are too many keys.
+    /// The code of a key that occurs `count` times, first at `row`; -1 once there are too many keys. `self.keys` and
+    /// `self.counts` (how many rows have each key) are by code; `self.numbering` finds the code of a key by its hash. A key
+    /// is what is numbered, such as a string; `row` is its first row.
     #[inline(always)]
     pub fn code(&mut self, key: K, row: usize, count: i64) -> i32 {
         if self.full {
@@ -67,7 +70,9 @@ impl<K: Key> Dictionary<K> {
         code as i32
     }
 
-    /// Adds a new key, which first occurs at `row`.
+    /// Adds a new key, which first occurs at `row`. `self.keys`, `self.first` (the row where each key first occurs) and
+    /// `self.counts` (how many rows have it) are by code; `self.full` says whether there are more keys than codes. A key is
+    /// what is numbered, such as a string.
     #[cold]
     fn add(&mut self, key: K, row: usize) {
         self.full = self.keys.len() == MOST;
@@ -82,7 +87,9 @@ impl<K: Key> Dictionary<K> {
     }
 }
 
-/// Numbers the keys of rows in the order in which they first occur; a row for which `key` returns None gets -1.
+/// Numbers the keys of rows in the order in which they first occur; a row for which `key` returns None gets -1. Returns the
+/// code of each row, the first row of each code, and how many rows have it. A key is what is numbered, such as a string;
+/// `key` is called with the number of a row. At most `threads` threads are used.
 pub fn encode<K: Key>(
     n_rows: usize,
     threads: usize,
@@ -101,6 +108,7 @@ pub fn encode<K: Key>(
         }
         dictionary.checked()
     })?;
+    // The dictionary of all rows, and its code for each code of a piece, [piece][code].
     let (merged, new_codes) = merge(dictionaries)?;
     threads::pieces(threads, &mut codes, piece_rows, |i, codes| {
         // The codes of the first piece stay.
@@ -113,8 +121,9 @@ pub fn encode<K: Key>(
     Ok(Encoded { codes, first: merged.first, counts: merged.counts })
 }
 
-/// Merges dictionaries of pieces of the rows, in order. Also returns the merged code of each code, `[dictionary][code]`; none for
-/// the first dictionary, whose codes stay.
+/// Merges dictionaries of pieces of the rows, in order. Also returns the merged code of each code, `[dictionary][code]`; none
+/// for the first dictionary, whose codes stay. `dictionary.keys` are by code, as are `first`, the row where each key first
+/// occurs, and `counts`, how many rows have it. A key is what is numbered, such as a string.
 fn merge<K: Key>(
     dictionaries: Vec<Dictionary<K>>,
 ) -> Result<(Dictionary<K>, Vec<Vec<i32>>), Error> {
@@ -130,6 +139,8 @@ fn merge<K: Key>(
 }
 
 /// Numbers `n_records` records of `width` bytes, which lie one after the other, in the order in which they first occur.
+/// `records` are their bytes. Returns the code of each record, and the first record and the number of records of each code.
+/// At most `threads` threads are used.
 pub fn encode_records(
     records: &[u8],
     n_records: usize,
@@ -149,15 +160,15 @@ pub fn encode_records(
     }
 }
 
-/// Returns the record of each of these codes, one after the other; an error if a code has none. `records` has `width` bytes for each
-/// code that there is.
+/// Returns the record of each of these codes, one after the other; an error if a code has none. `records` has `width` bytes
+/// for each code that there is. `codes` are indices of records. At most `threads` threads are used.
 pub fn decode_records(
     records: &[u8],
     width: usize,
     codes: &[i32],
     threads: usize,
 ) -> Result<Vec<u8>, Error> {
-    let mut out = vec![0; codes.len().saturating_mul(width)];
+    let mut out = vec![0; codes.len().saturating_mul(width)]; // the bytes of all these records
     if width == 0 {
         return Ok(out);
     }
@@ -166,7 +177,7 @@ pub fn decode_records(
         &mut out,
         DECODED * width,
         |i, out| {
-            let codes = codes[i * DECODED..].iter();
+            let codes = codes[i * DECODED..].iter(); // from piece i on
             // None if a code has no record.
             let copied = match width {
                 1 => decode::<1>(records, codes, out),
@@ -187,7 +198,8 @@ pub fn decode_records(
 /// Codes that a thread decodes at a time. 2 million take 8 to 14 ms with 2,048, 32,768 and 524,288, in no order.
 const DECODED: usize = 1 << 15;
 
-/// Copies the record of each code, of `WIDTH` bytes, to `out`; None if a code has no record. `records` are those of all codes.
+/// Copies the record of each code, of `WIDTH` bytes, to `out`; None if a code has no record. `records` are those of all
+/// codes. `codes` are indices of records.
 #[inline(always)]
 fn decode<'a, const WIDTH: usize>(
     records: &[u8],
@@ -205,13 +217,15 @@ fn decode<'a, const WIDTH: usize>(
     all_exist.then_some(())
 }
 
-/// Numbers records of `WIDTH` bytes, at most 8, which are compared as integers.
+/// Numbers records of `WIDTH` bytes, at most 8, which are compared as integers. `records` are their bytes, one record after
+/// the other. Returns the code of each record, and the first record and the number of records of each code. At most `threads`
+/// threads are used.
 fn encode_words<const WIDTH: usize>(records: &[u8], threads: usize) -> Result<Encoded, Error> {
-    let (words, _) = records.as_chunks::<WIDTH>();
-    encode(words.len(), threads, |row| {
-        let mut word = [0; 8];
-        word[..WIDTH].copy_from_slice(&words[row]);
-        Some(u64::from_le_bytes(word))
+    let (records, _) = records.as_chunks::<WIDTH>();
+    encode(records.len(), threads, |row| {
+        let mut bytes = [0; 8]; // of the record, and zeros after them
+        bytes[..WIDTH].copy_from_slice(&records[row]);
+        Some(u64::from_le_bytes(bytes))
     })
 }
 
@@ -223,7 +237,8 @@ pub enum Offsets<'a> {
 }
 
 impl Offsets<'_> {
-    /// How many offsets there are: one more than strings.
+    /// How many offsets there are: where each of Arrow's strings begins in their data, and the last one ends. They are int32
+    /// (narrow) or int64 (wide).
     fn len(self) -> usize {
         match self {
             Offsets::Narrow(offsets) => offsets.len(),
@@ -231,7 +246,8 @@ impl Offsets<'_> {
         }
     }
 
-    /// Whether offsets never fall.
+    /// Whether the offsets, which say where each of Arrow's strings begins in their data, never fall. They are int32 (narrow)
+    /// or int64 (wide).
     fn is_sorted(self) -> bool {
         match self {
             Offsets::Narrow(offsets) => offsets.is_sorted(),
@@ -239,7 +255,8 @@ impl Offsets<'_> {
         }
     }
 
-    /// The i-th offset; None if there is none, or it is negative.
+    /// The i-th offset: where string i begins in the data of Arrow's strings, in bytes. None if there is none, or it is
+    /// negative. Offsets are int32 (narrow) or int64 (wide).
     #[inline(always)]
     fn get(self, i: usize) -> Option<usize> {
         match self {
@@ -261,8 +278,8 @@ pub struct Strings<'a> {
 }
 
 impl<'a> Strings<'a> {
-    /// Strings with these fields; an error unless the offsets ascend within the data and the bitmap, (bytes, first bit), is long
-    /// enough.
+    /// Strings with these fields; an error unless the offsets ascend within the data and the bitmap, (bytes, first bit), is
+    /// long enough. String i is `data[offsets[i]..offsets[i + 1]]`.
     pub fn new(
         offsets: Offsets<'a>,
         data: &'a [u8],
@@ -291,12 +308,14 @@ impl<'a> Strings<'a> {
         self.offsets.len() - 1
     }
 
-    /// The string of a row; None if it is missing.
+    /// The string of a row; None if it is missing. `self.data` are the bytes of all strings, `self.offsets` says where each
+    /// begins in them and the last one ends, and `self.valid` has a bit for each row, 0 if the string is missing; None if no
+    /// string is.
     #[inline(always)]
     pub fn get(&self, row: usize) -> Option<&'a [u8]> {
         // A bitmap, and the bit of the first string.
         if let Some((bitmap, first)) = self.valid {
-            let bit = first + row;
+            let bit = first + row; // of the string of this row
             if bitmap[bit / 8] >> (bit % 8) & 1 == 0 {
                 return None;
             }
@@ -305,7 +324,9 @@ impl<'a> Strings<'a> {
     }
 }
 
-/// Numbers strings in the order in which they first occur, -1 for missing ones; without the white space at their ends if `strip`.
+/// Numbers strings in the order in which they first occur, -1 for missing ones; without the white space at their ends if
+/// `strip`. Returns the code of each string, and the first row and the number of rows of each code. At most `threads` threads
+/// are used.
 pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<Encoded, Error> {
     let n_strings = strings.len();
     if strip {
@@ -315,13 +336,13 @@ pub fn encode_strings(strings: &Strings, strip: bool, threads: usize) -> Result<
     }
 }
 
-/// The bytes without the white space (Python's notion of it in bytes) at both ends.
+/// The bytes of a text without the white space (Python's notion of it in bytes) at both ends.
 pub(crate) fn strip_space(mut bytes: &[u8]) -> &[u8] {
-    while let [b' ' | b'\t'..=b'\r', rest @ ..] = bytes {
-        bytes = rest;
+    while let [b' ' | b'\t'..=b'\r', later_bytes @ ..] = bytes {
+        bytes = later_bytes;
     }
-    while let [rest @ .., b' ' | b'\t'..=b'\r'] = bytes {
-        bytes = rest;
+    while let [earlier_bytes @ .., b' ' | b'\t'..=b'\r'] = bytes {
+        bytes = earlier_bytes;
     }
     bytes
 }

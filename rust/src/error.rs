@@ -43,8 +43,8 @@ impl Fault {
 pub enum Error {
     /// A value is refused: that of this feature in this row, both counted from 0.
     BadValue { fault: Fault, feature: usize, row: usize, value: Number },
-    /// More would be subtracted than was added: `remainder`, which is negative, would be left of a word's sum in a class; or of the
-    /// number of the class's texts if `word` is None.
+    /// More would be subtracted than was added: `remainder`, which is negative, would be left of a word's sum in a class; or
+    /// of the number of the class's texts if `word` is None.
     NotThere { word: Option<Vec<u8>>, class: usize, remainder: Number },
     /// The arguments are wrong or do not fit together; the sentence says how.
     Malformed(Cow<'static, str>),
@@ -60,7 +60,10 @@ impl Error {
 }
 
 impl fmt::Display for Error {
-    /// Writes the message. Without a word, [`Error::NotThere`] is about the number of texts of a class; `remainder` is negative.
+    /// Writes the message. Without a word, [`Error::NotThere`] is about the number of texts of a class; `remainder` is
+    /// negative. A bad value has the reason (`fault`), and its `feature` and `row`, counted from 0; `remainder` is what would
+    /// be left of the sum of `word` in `class`. `value` is the number that is refused, and a `sentence` is the message
+    /// itself.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Error::BadValue { fault, feature, row, value } => {

@@ -28,7 +28,8 @@ fn power_of_two(n: f64) -> f64 {
     f64::from_bits((n + 1023.0 + WHOLE).to_bits() << 52)
 }
 
-/// e to the x, for x up to 0, -inf included; within two units in the last place.
+/// e to the x, for x up to 0, -inf included; within two units in the last place. `n` is the whole number next to x / ln 2,
+/// `half` that next to n / 2, and `remainder` what is left of x; ln 2 is `LN_2.0` + `LN_2.1`.
 #[inline(always)]
 pub fn exp(x: f64) -> f64 {
     // e^x = 2^n · e^remainder.

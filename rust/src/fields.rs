@@ -23,10 +23,10 @@ pub enum Column {
     Word(Vec<i32>, Vec<[i64; 2]>),
 }
 
-/// Parses the lines of `data`, whose fields are divided by `delimiter`, into a column for each of `kinds`; None if they are not
-/// plain: if a line has another number of fields, a field is not of its kind, or a word contains `quote`. A field that is one of
-/// `missing`, perhaps with a blank before or after it, is a missing number. `known` has the known words of each column, each on a
-/// line; they are plain.
+/// Parses the lines of `data`, whose fields are divided by `delimiter`, into a column for each of `kinds`; None if they are
+/// not plain: if a line has another number of fields, a field is not of its kind, or a word contains `quote`. A field that is
+/// one of `missing`, perhaps with a blank before or after it, is a missing number. `known` has the known words of each
+/// column, each on a line; they are plain. `data` is the text as bytes. Columns are `[line]`.
 pub fn parse<'a>(
     data: &'a [u8],
     delimiter: u8,
@@ -39,6 +39,7 @@ pub fn parse<'a>(
     let is_forbidden = |byte: &u8| matches!(byte, b'\r' | b'\n') || Some(*byte) == quote;
     let in_number =
         |byte: &u8| byte.is_ascii_alphanumeric() || *byte <= b' ' || b"+-.".contains(byte);
+    // Whether a text that means a missing value may be a number, or has a byte that no word may contain.
     let may_be_read_otherwise =
         |text: &&[u8]| text.iter().any(|byte| byte.is_ascii_digit() || is_forbidden(byte));
     if quote.is_some_and(|quote| in_number(&quote)) || missing.iter().any(may_be_read_otherwise) {
@@ -46,19 +47,20 @@ pub fn parse<'a>(
     }
     let first_line_length = data.iter().position(|&byte| byte == b'\n').unwrap_or(data.len());
     let line_end: &[u8] = if data[..first_line_length].ends_with(b"\r") { b"\r\n" } else { b"\n" };
+    // The bytes that end a field: the delimiter, and the first one of a line end.
     let marks = Marks { delimiter, line: line_end[0] };
-    let likely_lines = data.len() / first_line_length.max(1);
+    let likely_lines = data.len() / first_line_length.max(1); // the number of lines, roughly
     // The fields of each column that were read.
     let mut columns: Vec<_> = kinds.iter().map(|&kind| Fields::new(kind, likely_lines)).collect();
-    for (fields, known) in columns.iter_mut().zip(known) {
-        fields.know(missing, known);
+    for (fields, known_words) in columns.iter_mut().zip(known) {
+        fields.number_words(missing, known_words);
     }
     // The next byte to read: the beginning of a line, of a field, and at last the end of the line. Empty lines are passed over.
     let mut at = 0;
     while at < data.len() {
         if data[at] != marks.line {
             for (n_later_fields, fields) in (0..kinds.len()).rev().zip(&mut columns) {
-                let end = fields.take(data, at, marks, missing)?;
+                let end = fields.take(data, at, marks, missing)?; // the byte that ends the field
                 let ends_line = data.get(end).is_none_or(|&byte| byte == marks.line);
                 if ends_line != (n_later_fields == 0) {
                     return None;
@@ -75,7 +77,9 @@ pub fn parse<'a>(
     columns
         .into_iter()
         .zip(known)
-        .map(|(fields, known)| fields.finished(missing.len() + lines(known).count(), is_forbidden))
+        .map(|(fields, known_words)| {
+            fields.finished(missing.len() + lines(known_words).count(), is_forbidden)
+        })
         .collect()
 }
 
@@ -103,7 +107,8 @@ impl Marks {
 const ONES: u64 = u64::MAX / 255;
 const LOW: u64 = ONES * 127;
 
-/// Returns a mask with the high bit of every byte among these eight that is equal to `byte`.
+/// Returns a mask with the high bit of every byte among these eight that is equal to `byte`. The eight bytes are those of the
+/// number.
 #[inline(always)]
 fn marks(eight: u64, byte: u8) -> u64 {
     let difference = eight ^ (ONES * u64::from(byte)); // a byte is 0 where they are equal
@@ -111,6 +116,7 @@ fn marks(eight: u64, byte: u8) -> u64 {
 }
 
 /// The index of the byte, one of `marks`, that ends the field that begins at byte `at`; the length of the data if none does.
+/// `data` is a text as bytes; a field ends with `marks.delimiter` or, at the end of a line, with `marks.line`.
 #[inline(always)]
 fn end_of(data: &[u8], mut at: usize, marks: Marks) -> usize {
     while let Some(&eight) = data.get(at..).and_then(<[u8]>::first_chunk) {
@@ -134,7 +140,8 @@ enum Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// No fields, with room for `n`.
+    /// No fields, with room for `n`. A column has numbers, or the number of each word and a dictionary of all distinct words.
+    /// `kind` is that of the column: real numbers, whole numbers or words.
     fn new(kind: Kind, n: usize) -> Self {
         match kind {
             Kind::Real => Fields::Real(Vec::with_capacity(n)),
@@ -143,19 +150,21 @@ impl<'a> Fields<'a> {
         }
     }
 
-    /// Numbers the words that mean a missing value, and the known words, each on a line, before any field is read.
-    fn know(&mut self, missing: &[&'a [u8]], known: &'a [u8]) {
+    /// Numbers the words that mean a missing value (`missing`), and then the words `known_words`, each on a line, in the
+    /// dictionary of all words of the column, before any field is read. Does nothing for a column of numbers.
+    fn number_words(&mut self, missing: &[&'a [u8]], known_words: &'a [u8]) {
         if let Fields::Word(_, dictionary) = self {
-            // They have no first byte, because they were not read from the text.
+            // The first byte and the number of occurrences in the text: none, because they were not read from it.
             let (first, times) = (0, 0);
-            for word in missing.iter().copied().chain(lines(known)) {
+            for word in missing.iter().copied().chain(lines(known_words)) {
                 dictionary.code(word, first, times);
             }
         }
     }
 
-    /// Reads the field that begins at byte `at` of the text, and returns the index of the byte that ends it, one of `marks`; None
-    /// if it is not of the column's kind. A field that is one of `missing` is a missing number.
+    /// Reads the field that begins at byte `at` of the text, and returns the index of the byte that ends it, one of `marks`;
+    /// None if it is not of the column's kind. A field that is one of `missing` is a missing number. `data` is the text as
+    /// bytes. A column has numbers, or the number of each line's word and the dictionary of all words.
     #[inline(always)]
     fn take(
         &mut self,
@@ -186,8 +195,10 @@ impl<'a> Fields<'a> {
         Some(end)
     }
 
-    /// The parsed column. `n_known` words were numbered before any field was read; None if a new word has a forbidden byte, or
-    /// there are too many words.
+    /// The parsed column. `n_known` words were numbered before any field was read; None if a new word has a forbidden byte,
+    /// or there are too many words. The column has numbers, or `codes`, the number of each line's word, and where each new
+    /// word begins and ends in the text, in bytes. `dictionary.keys` are all words by number, and `dictionary.first` the
+    /// bytes where they first occur.
     fn finished(self, n_known: usize, is_forbidden: impl Fn(&u8) -> bool) -> Option<Column> {
         Some(match self {
             Fields::Real(numbers) => Column::Real(numbers),
@@ -207,6 +218,7 @@ impl<'a> Fields<'a> {
 }
 
 /// A word without the blanks around it, and how many bytes are before it; None if the field contains a byte that ends a line.
+/// The field is bytes.
 #[cold]
 fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
     let word = strip_space(field);
@@ -214,11 +226,11 @@ fn stripped(field: &[u8]) -> Option<(&[u8], usize)> {
     (!field.contains(&b'\r') && !field.contains(&b'\n')).then_some((word, start))
 }
 
-/// Whether a number is negative, and what follows the sign, without blanks: digits at both ends, anything between them. None if it
-/// begins like a code such as 007, or not like a number.
+/// Whether a number is negative, and what follows the sign, without blanks: digits at both ends, anything between them. None
+/// if it begins like a code such as 007, or not like a number. The field is bytes.
 #[inline(always)]
 fn digits_of(field: &[u8]) -> Option<(bool, &[u8])> {
-    let mut field = field;
+    let mut field = field; // without the blanks that were cut off
     while let [b' ' | b'\t', other_bytes @ ..] | [other_bytes @ .., b' ' | b'\t'] = field {
         field = other_bytes;
     }
@@ -239,8 +251,8 @@ const MOST_DIGITS: usize = 19;
 const POWERS: [f64; 16] =
     [1e0, 1e1, 1e2, 1e3, 1e4, 1e5, 1e6, 1e7, 1e8, 1e9, 1e10, 1e11, 1e12, 1e13, 1e14, 1e15];
 
-/// Parses a decimal number to the nearest double; None if it is not a number. The digits and the power of ten are exact doubles, so
-/// their quotient is rounded once.
+/// Parses a decimal number to the nearest double; None if it is not a number. The digits and the power of ten are exact
+/// doubles, so their quotient is rounded once. The field is bytes.
 #[inline(always)]
 fn real(field: &[u8]) -> Option<f64> {
     let (negative, digits) = digits_of(field)?;
@@ -265,13 +277,14 @@ fn real(field: &[u8]) -> Option<f64> {
 }
 
 /// [`real`] for the text of any number without its sign; None if it is not a number, or one that is 0, infinite or subnormal.
+/// `digits` are bytes, `negative` says whether a minus comes before them.
 #[cold]
 fn slowly(digits: &[u8], negative: bool) -> Option<f64> {
     let number: f64 = str::from_utf8(digits).ok()?.parse().ok()?;
     number.is_normal().then_some(if negative { -number } else { number })
 }
 
-/// Parses a whole number; None if it is not one or has 19 digits or more.
+/// Parses a whole number; None if it is not one or has 19 digits or more. The field is bytes.
 #[inline(always)]
 fn whole(field: &[u8]) -> Option<i64> {
     let (negative, digits) = digits_of(field)?;
@@ -289,7 +302,7 @@ fn whole(field: &[u8]) -> Option<i64> {
     Some(if negative { -number } else { number })
 }
 
-/// Whether a field is one of `missing`, as it is or without a blank before it, after it, or both.
+/// Whether a field is one of `missing`, as it is or without a blank before it, after it, or both. All are bytes.
 #[cold]
 fn is_missing(field: &[u8], missing: &[&[u8]]) -> bool {
     let after_blank = field.strip_prefix(b" ").unwrap_or(field);

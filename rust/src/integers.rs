@@ -43,7 +43,8 @@ impl<const L: usize> PartialOrd for Int<L> {
 }
 
 impl<const L: usize> Ord for Int<L> {
-    /// Compares the signs, then the limbs from the highest to the lowest.
+    /// Compares the signs, then the limbs from the highest to the lowest. `int.0` are the limbs of a number, the lowest
+    /// first.
     fn cmp(&self, other: &Self) -> Ordering {
         let highest_first = |int: &Self| int.0.into_iter().rev();
         let signs = other.is_negative().cmp(&self.is_negative());
@@ -52,12 +53,15 @@ impl<const L: usize> Ord for Int<L> {
 }
 
 impl<const L: usize> Int<L> {
-    /// Adds (or, if `negative`, subtracts) `number * 2^shift`.
+    /// Adds (or, if `negative`, subtracts) `number * 2^shift`. `shift` is in bits; `number` becomes four limbs, the lowest
+    /// first.
     pub fn add(&mut self, number: u128, shift: u32, negative: bool) {
         self.add_wide([number as u64, (number >> 64) as u64, 0, 0], shift, negative);
     }
 
-    /// Adds (or, if `negative`, subtracts) a number of four limbs times `2^shift`.
+    /// Adds (or, if `negative`, subtracts) a number of four limbs times `2^shift`. Limbs have 64 bits, the lowest first;
+    /// `self.0` are those of this number, and `shift` is in bits. `carry` are the bits that go from a limb to the next one
+    /// above.
     pub fn add_wide(&mut self, number: [u64; 4], shift: u32, negative: bool) {
         let (first_limb, bits) = ((shift / 64) as usize, shift % 64); // whole limbs, and bits beyond them
         let mut carry = 0;
@@ -96,11 +100,12 @@ impl<const L: usize> Int<L> {
         divide(&mut self.0, divisor)
     }
 
-    /// The number, which is not negative, times `parts` / 10^18, rounded down; and whether that is exact. The product must fit.
+    /// The number, which is not negative, times `parts` / 10^18, rounded down; and whether that is exact. The product must
+    /// fit. `self.0` are the limbs of the number, `L` of them, the lowest first.
     pub fn times(&self, parts: u128) -> (Self, bool) {
         let mut product = [0; MOST_LIMBS];
         multiply(&[parts as u64, (parts >> 64) as u64], &self.0, &mut product);
-        let remainder = divide(&mut product[..L + 2], PARTS);
+        let remainder = divide(&mut product[..L + 2], PARTS); // of the division by 10^18
         (Int(std::array::from_fn(|limb| product[limb])), remainder == 0)
     }
 
@@ -119,7 +124,7 @@ pub struct Sum256 {
 }
 
 impl Sum256 {
-    /// Adds a number with its sign.
+    /// Adds a number with its sign. `self.low` and `self.high` are the lower and the upper 128 bits of the sum.
     #[inline(always)]
     pub fn add(&mut self, number: i128) {
         let (low, carry) = self.low.overflowing_add(number as u128);
@@ -127,8 +132,8 @@ impl Sum256 {
         (self.low, self.high) = (low, self.high + high_of_number + i128::from(carry));
     }
 
-    /// Adds (or, if `negative`, subtracts) a · b, which is less than 2^191. A number is its lower and its upper 128 bits, `low` and
-    /// `high`.
+    /// Adds (or, if `negative`, subtracts) a · b, which is less than 2^191. A number is its lower and its upper 128 bits,
+    /// `low` and `high`. `self.low` and `self.high` are those of the sum.
     #[inline(always)]
     pub fn add_product(&mut self, a: u128, b: u64, negative: bool) {
         let low_product = u128::from(a as u64) * u128::from(b);
@@ -144,20 +149,22 @@ impl Sum256 {
         self.high += high + i128::from(carry);
     }
 
-    /// Adds another sum.
+    /// Adds another sum. `low` and `high` are the lower and the upper 128 bits of a sum. `carry` goes from the lower to the
+    /// upper ones.
     pub fn merge(&mut self, other: &Self) {
         let (low, carry) = self.low.overflowing_add(other.low);
         (self.low, self.high) = (low, self.high + other.high + i128::from(carry));
     }
 
-    /// The sum as four limbs.
+    /// The sum as four limbs. Limbs have 64 bits, the lowest first; `self.low` and `self.high` are the lower and the upper
+    /// 128 bits of the sum.
     pub fn int(&self) -> Int<4> {
         let (low, high) = (self.low, self.high as u128);
         Int([low as u64, (low >> 64) as u64, high as u64, (high >> 64) as u64])
     }
 }
 
-/// The four limbs of a · b, the lowest first.
+/// The four limbs of a · b, the lowest first. Limbs have 64 bits; numbers are not negative.
 #[inline(always)]
 pub fn product(a: u128, b: u128) -> [u64; 4] {
     let mut limbs = [0; 4];
@@ -189,11 +196,14 @@ pub const WHOLE: f64 = 4_503_599_627_370_496.0; // 2^52
 /// The lightest weight that [`light_weight_to_parts`] converts.
 const LIGHTEST: f64 = 1.0 / 18_446_744_073_709_551_616.0; // 2^-64
 
-/// Rounds a weight, in rows, to fifteen decimal digits. Returns it in parts of a row, and as the nearest double, in rows.
+/// Rounds a weight, in rows, to fifteen decimal digits. Returns it in parts of a row, and as the nearest double, in rows. A
+/// part is 10^-18 rows.
 #[inline(always)]
 fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
-    // How many decimals leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 / 256.
+    // How many decimals leave fifteen digits. The exponent gives their number or one more: log10 2 is a little more than 77 /
+    // 256.
     let exponent = (weight.to_bits() >> 52) as i32 - 1023;
+    // `exponent` is that of the weight, to the base 2; `most_decimals` is the number of decimals or one more.
     let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let is_one_too_many = most_decimals > 0 && weight * TENS[most_decimals] as f64 >= 1e15;
     let decimals = most_decimals - usize::from(is_one_too_many);
@@ -203,12 +213,13 @@ fn round_to_fifteen_digits(weight: f64) -> (u128, f64) {
 }
 
 /// Converts a weight, in rows, to parts of a row: exactly as the decimal number that it is written as, if that has at most
-/// fifteen digits; rounded otherwise. None if it is negative, NaN or 2^63 and more.
+/// fifteen digits; rounded otherwise. None if it is negative, NaN or 2^63 and more. A part is 10^-18 rows.
 #[inline]
 pub fn weight_to_parts(weight: f64) -> Option<u128> {
     if !(0.0..HEAVIEST).contains(&weight) {
         return None;
     }
+    // The weight, rounded to fifteen digits, in parts, and as a double in rows.
     let (decimal_parts, nearest) = round_to_fifteen_digits(weight);
     if nearest == weight {
         return Some(decimal_parts);
@@ -224,26 +235,29 @@ pub fn weight_to_parts(weight: f64) -> Option<u128> {
     }
 }
 
-/// [`weight_to_parts`] for weights from 2^-64 to below 16, with fewer conversions between integers and doubles, which take most of
-/// its time. None for other weights.
+/// [`weight_to_parts`] for weights from 2^-64 to below 16, with fewer conversions between integers and doubles, which take
+/// most of its time. None for other weights. `weight` is in rows; a part is 10^-18 rows.
 #[inline(always)]
 pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
     if !(LIGHTEST..16.0).contains(&weight) {
         return None;
     }
-    let bits = weight.to_bits();
-    let exponent = (bits >> 52) as i32 - 1023;
-    // How many decimals leave fifteen digits, as in [`round_to_fifteen_digits`].
+    let bits = weight.to_bits(); // of the double
+    let exponent = (bits >> 52) as i32 - 1023; // of the weight, to the base 2
+    // How many decimals leave fifteen digits, or one more; then their number, as in [`round_to_fifteen_digits`].
     let most_decimals = (14 - ((exponent * 77) >> 8)).clamp(0, DIGITS as i32) as usize;
     let decimals = most_decimals - usize::from(weight * POWERS[most_decimals] >= 1e15);
     // Adding 2^52 rounds a number, and its last bits are then the whole number.
+    // `shifted` is half a unit above the weight in units of its last decimal, `nearest` the whole number next to it, and
+    // `digits` that weight rounded: the whole number that its decimal digits write.
     let shifted = weight * POWERS[decimals] + 0.5;
     let nearest = (shifted + WHOLE) - WHOLE;
     let digits = nearest - if nearest > shifted { 1.0 } else { 0.0 }; // rounded down
-    // The weight in parts is exact / 2^shift.
+    // The weight in parts is exact / 2^shift; the double is mantissa * 2^(exponent - 52).
     let mantissa = bits & ((1 << 52) - 1) | 1 << 52;
     let exact = u128::from(mantissa) * u128::from(PARTS);
-    let shift = 52 - exponent;
+    let shift = 52 - exponent; // in bits
+    // The weight in parts, rounded from the double, and as its decimal digits write it.
     let rounded_parts = ((exact + (1 << (shift - 1))) >> shift) as u64;
     let decimal_parts = ((digits + WHOLE).to_bits() & ((1 << 52) - 1))
         .wrapping_mul(TENS[DIGITS as usize - decimals]);
@@ -251,8 +265,8 @@ pub fn light_weight_to_parts(weight: f64) -> Option<u64> {
 }
 
 /// Converts one row's weights, `[class]`, to parts of a row. They add up exactly to the weight of the row, which is their sum
-/// rounded to fifteen digits: the largest share absorbs the rounding. A class with the only share has the whole weight. None if a
-/// weight or their sum is negative, NaN or 2^63 and more.
+/// rounded to fifteen digits: the largest share absorbs the rounding. A class with the only share has the whole weight. None
+/// if a weight or their sum is negative, NaN or 2^63 and more. A part is 10^-18 rows, and the parts are returned `[class]`.
 pub fn shares_to_parts(weights: &[f64]) -> Option<Vec<u128>> {
     let mut parts: Vec<u128> =
         weights.iter().map(|&weight| weight_to_parts(weight)).collect::<Option<_>>()?;
@@ -263,6 +277,7 @@ pub fn shares_to_parts(weights: &[f64]) -> Option<Vec<u128>> {
     let (total, _) = round_to_fifteen_digits(Some(sum).filter(|&sum| sum < HEAVIEST)?);
     // What the parts lack to `total`, the weight of the row in parts.
     let missing_parts = total as i128 - parts.iter().sum::<u128>() as i128;
+    // The class with the most parts, the first of them.
     let largest = (0..parts.len()).rev().max_by_key(|&class| parts[class])?;
     parts[largest] = (parts[largest] as i128 + missing_parts).max(0) as u128;
     Some(parts)
@@ -280,8 +295,9 @@ fn sign_limb(a: &[u64]) -> u64 {
     if is_negative(a) { u64::MAX } else { 0 }
 }
 
-/// Combines two numbers, a and b, limb by limb from the lowest on, in a, with `step`, which adds or subtracts two limbs and returns
-/// the result and the carry. `extension` is the limb that continues b above its last one.
+/// Combines two numbers, a and b, limb by limb from the lowest on, in a, with `step`, which adds or subtracts two limbs and
+/// returns the result and the carry. `extension` is the limb that continues b above its last one. Limbs have 64 bits. `carry`
+/// is what goes from a limb to the next one above.
 #[inline(always)]
 fn combine_limbs(a: &mut [u64], b: &[u64], extension: u64, step: impl Fn(u64, u64) -> (u64, bool)) {
     let mut carry = false;
@@ -304,8 +320,8 @@ fn subtract(a: &mut [u64], b: &[u64], extension: u64) {
     combine_limbs(a, b, extension, u64::overflowing_sub);
 }
 
-/// Adds b to a or, if `negative`, subtracts it: limbs of which the lowest is the first. `extension` is the limb that continues b
-/// above its last one.
+/// Adds b to a or, if `negative`, subtracts it: limbs of which the lowest is the first. `extension` is the limb that
+/// continues b above its last one. Limbs have 64 bits, in two's complement.
 #[inline(always)]
 fn add_signed(a: &mut [u64], b: &[u64], extension: u64, negative: bool) {
     match negative {
@@ -314,8 +330,8 @@ fn add_signed(a: &mut [u64], b: &[u64], extension: u64, negative: bool) {
     }
 }
 
-/// Writes the product of two numbers that are not negative over the zeros of `product`, which must be long enough: limbs of which
-/// the lowest is the first.
+/// Writes the product of two numbers that are not negative over the zeros of `product`, which must be long enough: limbs of
+/// which the lowest is the first. Limbs have 64 bits; `carry` is what goes to the next one above.
 #[inline(always)]
 fn multiply(a: &[u64], b: &[u64], product: &mut [u64]) {
     for (i, &a) in a.iter().enumerate() {
@@ -329,7 +345,8 @@ fn multiply(a: &[u64], b: &[u64], product: &mut [u64]) {
     }
 }
 
-/// Divides a number that is not negative, limbs of which the lowest is the first, in place, rounding down. Returns the remainder.
+/// Divides a number that is not negative, limbs of which the lowest is the first, in place, rounding down. Returns the
+/// remainder. Limbs have 64 bits.
 #[inline(always)]
 fn divide(a: &mut [u64], divisor: u64) -> u64 {
     let mut remainder = 0;
@@ -341,7 +358,8 @@ fn divide(a: &mut [u64], divisor: u64) -> u64 {
     remainder as u64
 }
 
-/// How many limbs a number, limbs in two's complement, and its sign need.
+/// How many limbs a number, limbs in two's complement, and its sign need. Limbs have 64 bits; the highest ones that only
+/// repeat the sign are not needed. `sign` is the limb that continues the number above its last one.
 fn n_limbs_needed(a: &[u64]) -> usize {
     let sign = sign_limb(a);
     let mut n_limbs = a.len();
@@ -361,7 +379,8 @@ struct Magnitude {
 }
 
 impl Magnitude {
-    /// The absolute value and the sign of a number in two's complement, of at most twice [`MOST_LIMBS`] limbs.
+    /// The absolute value and the sign of a number in two's complement, of at most twice [`MOST_LIMBS`] limbs. `a` are its
+    /// limbs of 64 bits, the lowest first; `len` is how many limbs of the absolute value are in use.
     fn of(a: &[u64]) -> Self {
         let (mut limbs, negative) = ([0; 2 * MOST_LIMBS], is_negative(a));
         limbs[..a.len()].copy_from_slice(a);
@@ -372,7 +391,8 @@ impl Magnitude {
         Magnitude { limbs, len: a.len(), negative }.without_leading_zeros()
     }
 
-    /// The same number, with `len` such that the highest limb in use is not 0.
+    /// The same number, with `len` such that the highest limb in use is not 0. `limbs` are those of the absolute value, 64
+    /// bits each, the lowest first; the first `len` of them are in use.
     fn without_leading_zeros(mut self) -> Self {
         while self.len > 0 && self.limbs[self.len - 1] == 0 {
             self.len -= 1;
@@ -385,28 +405,32 @@ impl Magnitude {
         &self.limbs[..self.len]
     }
 
-    /// The product with its sign.
+    /// The product with its sign. `limbs` are those of an absolute value, 64 bits each, the lowest first, of which the first
+    /// `len` are in use; `negative` is its sign.
     fn times(&self, other: &Self) -> Self {
         let (mut limbs, negative) = ([0; 2 * MOST_LIMBS], self.negative != other.negative);
         multiply(self.limbs(), other.limbs(), &mut limbs);
         Magnitude { limbs, len: self.len + other.len, negative }.without_leading_zeros()
     }
 
-    /// Divides the absolute value in place, rounding down, and returns the remainder.
+    /// Divides the absolute value in place, rounding down, and returns the remainder. `limbs` are those of the absolute
+    /// value, 64 bits each, the lowest first, of which the first `len` are in use.
     fn divide(&mut self, divisor: u64) -> u64 {
         let remainder = divide(&mut self.limbs[..self.len], divisor);
         *self = self.without_leading_zeros();
         remainder
     }
 
-    /// The absolute value, rounded to 64 significant bits, and those to a double. `has_remainder`: a remainder was cut off before.
+    /// The absolute value, rounded to 64 significant bits, and those to a double. `has_remainder`: a remainder was cut off
+    /// before. Returns `mantissa` and `exponent`: the number is about `mantissa * 2^exponent`. `self.len` is the number of
+    /// limbs of 64 bits.
     fn round(&self, has_remainder: bool) -> ScaledDouble {
         let Some((&highest, lower)) = self.limbs().split_last() else {
             return ScaledDouble { mantissa: 0.0, exponent: 0 };
         };
         // The highest 128 bits, the first of which is 1.
-        let zeros = highest.leading_zeros();
-        let second = lower.last().copied().unwrap_or(0);
+        let zeros = highest.leading_zeros(); // bits
+        let second = lower.last().copied().unwrap_or(0); // the limb below the highest
         let bits = (u128::from(highest) << 64 | u128::from(second)) << zeros;
         let is_cut_off = bits as u64 != 0 || lower.iter().rev().skip(1).any(|&limb| limb != 0);
         // If anything was cut off, the lowest bit is set, so that ties are rounded correctly. It is far below a double's
@@ -421,7 +445,8 @@ impl Magnitude {
         if self.negative { -x } else { x }
     }
 
-    /// Writes the number with its sign into all limbs of `cell`, in two's complement.
+    /// Writes the number with its sign into all limbs of `cell`, in two's complement. Limbs have 64 bits, the lowest first.
+    /// `self.limbs` are those of the absolute value, and `self.negative` is the sign.
     fn write(&self, cell: &mut [u64]) {
         let n_limbs = cell.len();
         cell.fill(0);
@@ -447,9 +472,11 @@ fn scale_by_power(mut x: f64, exponent: i32) -> f64 {
     x
 }
 
-/// `a * 2^exponent * 10^-digits`, rounded once, for limbs `a` in two's complement and digits that are a multiple of [`DIGITS`].
+/// `a * 2^exponent * 10^-digits`, rounded once, for limbs `a` in two's complement and digits that are a multiple of
+/// [`DIGITS`]. Limbs have 64 bits, the lowest first.
 pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
-    let mut number = Magnitude::of(a);
+    let mut number = Magnitude::of(a); // its absolute value, with the number `len` of limbs in use, and its sign
+    // Whether a division had a remainder, and the exponent of 2.
     let (mut has_remainder, mut exponent) = (false, exponent);
     if digits > 0 && number.len > 0 {
         // Limbs below the point, so that the quotient keeps more bits than a double has.
@@ -462,7 +489,7 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
             has_remainder |= number.divide(PARTS) != 0;
         }
     }
-    let rounded = number.round(has_remainder);
+    let rounded = number.round(has_remainder); // a mantissa and an exponent of 2
     let exponent = exponent.saturating_add(rounded.exponent);
     number.with_sign(scale_by_power(rounded.mantissa, exponent))
 }
@@ -470,8 +497,8 @@ pub fn value(a: &[u64], digits: u32, exponent: i32) -> f64 {
 /// 2^247 / 10^36, rounded down: a number of 128 bits.
 const RECIPROCAL: u128 = 226_156_424_291_633_194_186_662_080_095_093_570_025;
 
-/// `a * 10^-36`, rounded once, for the limbs `a` of a number that is not negative, the lowest first: the same as [`value`], in a
-/// tenth of the time.
+/// `a * 10^-36`, rounded once, for the limbs `a` of a number that is not negative, the lowest first: the same as [`value`],
+/// in a tenth of the time. Limbs have 64 bits.
 pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
     // The leading zeros of the number's 192 bits.
     let zeros = match a {
@@ -487,10 +514,12 @@ pub fn value_of_36_digits(a: &[u64; 3]) -> f64 {
         1..64 => two_limbs(a[2], a[1]) << zeros | u128::from(a[0] >> (64 - zeros)),
         64.. => two_limbs(a[1], a[0]) << (zeros - 64),
     };
+    // The two highest limbs of the product, which are the quotient by 10^36.
     let [_, _, low, high] = product(first_bits, RECIPROCAL);
     let quotient = two_limbs(high, low);
     // The quotient is the first 128 bits times 2^119 / 10^36; the bits that were cut off add less than six to its last place.
     let shift = quotient.leading_zeros();
+    // The quotient's 53 bits from the first 1 on, and the 75 bits below them.
     let mantissa = quotient << shift >> 75;
     let below_mantissa = quotient << shift & ((1 << 75) - 1);
     if ((1 << 74) - 6..=1 << 74).contains(&below_mantissa) {
@@ -519,7 +548,8 @@ const TOO_LARGE: &str = "a sum has become too large to be held";
 
 impl Integers {
     /// Numbers in units of 10^-digits; `words` has `limbs` limbs of each cell, cell by cell. An error if they do not fill the
-    /// shape, are too many, or `digits` is not a multiple of 18 up to 72.
+    /// shape, are too many, or `digits` is not a multiple of 18 up to 72. The limbs of a cell are in two's complement, the
+    /// lowest first.
     pub fn new(
         shape: Vec<usize>,
         digits: u32,
@@ -536,13 +566,14 @@ impl Integers {
         Integers { shape, limbs, digits, words }.canonical()
     }
 
-    /// An array of these numbers, one per cell of the shape.
+    /// An array of these numbers, one per cell of the shape. Their unit is 1. A number is one limb of 64 bits.
     pub fn of_i64(shape: Vec<usize>, numbers: Vec<i64>) -> Self {
         let words = numbers.into_iter().map(|n| n as u64).collect();
         Integers { shape, limbs: 1, digits: 0, words }
     }
 
     /// An array of these numbers, one per cell of the shape, in units of 10^-digits; an error as in [`Integers::new`].
+    /// Numbers have `L` limbs of 64 bits.
     pub fn of_wide<const L: usize>(
         shape: Vec<usize>,
         digits: u32,
@@ -581,7 +612,9 @@ impl Integers {
         &self.words[i * self.limbs..(i + 1) * self.limbs]
     }
 
-    /// The same array with as few limbs and digits as possible, so that equal arrays are equal in memory.
+    /// The same array with as few limbs and digits as possible, so that equal arrays are equal in memory. `digits` gives the
+    /// unit of the numbers, 10^-digits; `limbs` is the number of limbs of each cell, and `words` has the limbs of all cells,
+    /// cell by cell, the lowest first. A `number` is an absolute value with its sign; 10^18 of the unit make the next one.
     fn canonical(mut self) -> Result<Self, Error> {
         let is_whole = |cell: &[u64]| Magnitude::of(cell).divide(PARTS) == 0;
         while self.digits > 0 && self.cells().all(is_whole) {
@@ -592,6 +625,7 @@ impl Integers {
             }
             self.digits -= DIGITS;
         }
+        // How many limbs every cell needs.
         let limbs = match self.limbs {
             1 => 1,
             _ => self.cells().map(n_limbs_needed).max().unwrap_or(1),
@@ -600,20 +634,22 @@ impl Integers {
         Ok(self.with_limbs(limbs))
     }
 
-    /// The same numbers with so many limbs each, which must be enough.
+    /// The same numbers with so many limbs each, which must be enough. `self.limbs` is how many each cell has, and `words`
+    /// are the limbs of all cells, cell by cell, the lowest first. Limbs have 64 bits, in two's complement.
     fn with_limbs(self, limbs: usize) -> Self {
         if limbs == self.limbs {
             return self;
         }
         let mut words = Vec::with_capacity(self.len() * limbs);
         for cell in self.cells() {
-            let sign = sign_limb(cell);
+            let sign = sign_limb(cell); // the limb that continues the number
             words.extend((0..limbs).map(|i| cell.get(i).copied().unwrap_or(sign)));
         }
         Integers { limbs, words, ..self }
     }
 
-    /// The same numbers in units of at most 10^-digits.
+    /// The same numbers in units of at most 10^-digits. `finer` are the numbers in units that are 10^18 times smaller at each
+    /// step. A limb has 64 bits.
     fn with_digits(&self, digits: u32) -> Self {
         let mut finer = self.clone();
         while finer.digits < digits {
@@ -624,7 +660,8 @@ impl Integers {
         finer
     }
 
-    /// All numbers times a factor, which has at most `factor_limbs` limbs.
+    /// All numbers times a factor, which has at most `factor_limbs` limbs. `product.words` has `product.limbs` limbs of each
+    /// cell, cell by cell. Limbs have 64 bits, the lowest of a cell first.
     fn multiply(&self, factor: &Magnitude, factor_limbs: usize) -> Self {
         let mut product = self.clone().with_limbs(self.limbs + factor_limbs);
         for cell in product.words.chunks_exact_mut(product.limbs) {
@@ -635,7 +672,9 @@ impl Integers {
         product
     }
 
-    /// The sum with an array of the same shape or, if `negative`, the difference; an error if it is too large.
+    /// The sum with an array of the same shape or, if `negative`, the difference; an error if it is too large. Numbers are in
+    /// units of 10^-digits; `words` has the limbs of all cells, `limbs` of each, cell by cell. Limbs have 64 bits, in two's
+    /// complement, the lowest of a cell first.
     fn plus_signed(&self, other: &Self, negative: bool) -> Result<Self, Error> {
         demand(self.shape == other.shape, "arrays must have one shape")?;
         if self.limbs == 1 && other.limbs == 1 && self.digits == other.digits {
@@ -650,6 +689,7 @@ impl Integers {
             }
         }
         let digits = self.digits.max(other.digits);
+        // Both arrays in the finer of their units, and limbs enough for the sum.
         let (sum, other) = (self.with_digits(digits), other.with_digits(digits));
         let limbs = sum.limbs.max(other.limbs) + 1;
         let mut sum = sum.with_limbs(limbs);
@@ -670,9 +710,11 @@ impl Integers {
     }
 
     /// The array times `factor` / 10^18, rounded down to 18 digits, or to those that it has; and whether that is exact.
+    /// `self.digits` are the digits that it has: its unit is 10^-digits. `product.words` has `product.limbs` limbs of each
+    /// cell. Limbs have 64 bits, in two's complement, the lowest of a cell first.
     pub fn times(&self, factor: u128) -> Result<(Self, bool), Error> {
         let is_whole = factor.is_multiple_of(u128::from(PARTS));
-        // A number of rows if it is whole, otherwise of parts of a row.
+        // A whole number if it is one, otherwise a number of 10^-18.
         let factor = if is_whole { factor / u128::from(PARTS) } else { factor };
         let factor = Magnitude::of(&[factor as u64, (factor >> 64) as u64, 0]);
         let factor_limbs = 2;
@@ -695,22 +737,27 @@ impl Integers {
         Ok((product.canonical()?, is_exact))
     }
 
-    /// Selects cells along an axis: cell i of the result is cell `index[i]`. An error if there is no such axis or cell.
+    /// Selects cells along an axis: cell i of the result is cell `index[i]`. An error if there is no such axis or cell. The
+    /// limbs of the cells are `[block][index along the axis][limb]`: `n_blocks` blocks of `length` entries of `width` limbs.
+    /// `words` has those of the result.
     pub fn take(&self, index: &[usize], axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(index.iter().all(|&i| i < length), "an index is beyond the end of the axis")?;
         let mut words = Vec::with_capacity(n_blocks * index.len() * width);
         for block in 0..n_blocks {
             for &i in index {
-                let start = (block * length + i) * width;
+                let start = (block * length + i) * width; // the first limb of cell i
                 words.extend_from_slice(&self.words[start..start + width]);
             }
         }
         self.with_axis(axis, index.len(), words)
     }
 
-    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same index; 0 where
-    /// none does. An error if there is no such axis, or an index is missing or not below `size`.
+    /// Moves cell i along an axis of the new length `size` to `index[i]`, and adds up cells that move to the same index; 0
+    /// where none does. An error if there is no such axis, or an index is missing or not below `size`. The limbs of the cells
+    /// are `[block][index along the axis][limb]`: `n_blocks` blocks of `length` entries of `width` limbs. `is_taken` says
+    /// which new indices some cell moves to, and `is_sum` whether two cells move to the same one. Limbs have 64 bits, in
+    /// two's complement, the lowest of a cell first. `target` is the new index of cell i.
     pub fn merge(&self, index: &[usize], size: usize, axis: usize) -> Result<Self, Error> {
         let AxisLayout { n_blocks, length, width } = self.axis_layout(axis)?;
         demand(
@@ -735,7 +782,9 @@ impl Integers {
         wide.with_axis(axis, size, words)
     }
 
-    /// How the cells lie along this axis: blocks of `length` entries of `width` limbs. An error if there is no such axis.
+    /// How the cells lie along this axis: blocks of `length` entries of `width` limbs. An error if there is no such axis. The
+    /// limbs are `[block][index along the axis][limb]`. `self.shape` has the length of each axis, and `self.limbs` is the
+    /// number of limbs of each cell.
     fn axis_layout(&self, axis: usize) -> Result<AxisLayout, Error> {
         demand(axis < self.shape.len(), "there is no such axis")?;
         Ok(AxisLayout {
@@ -745,15 +794,17 @@ impl Integers {
         })
     }
 
-    /// An array of these limbs, whose shape differs in the length of one axis.
+    /// An array of these limbs, whose shape differs in the length of one axis. `length` is the new length of `axis`; `words`
+    /// has the limbs of the new cells, cell by cell, as many for each as this array has.
     fn with_axis(&self, axis: usize, length: usize, words: Vec<u64>) -> Result<Self, Error> {
         let mut shape = self.shape.clone();
         shape[axis] = length;
         Integers { shape, words, ..*self }.canonical()
     }
 
-    /// The array in another shape. With an index, cell i of the result is cell `index[i]`, both counted in C order; without, cells
-    /// keep their order. An error if the number of cells is not that of the shape.
+    /// The array in another shape. With an index, cell i of the result is cell `index[i]`, both counted in C order; without,
+    /// cells keep their order. An error if the number of cells is not that of the shape. `words` are the limbs of all cells,
+    /// cell by cell.
     pub fn reshape(&self, shape: Vec<usize>, index: Option<&[usize]>) -> Result<Self, Error> {
         let mut reshaped = Integers { shape, ..self.clone() };
         if let Some(index) = index {
@@ -766,9 +817,12 @@ impl Integers {
         if index.is_some() { reshaped.canonical() } else { Ok(reshaped) }
     }
 
-    /// Concatenates arrays along the first axis; an error if there is none, or if they differ in another axis.
+    /// Concatenates arrays along the first axis; an error if there is none, or if they differ in another axis. Numbers are in
+    /// units of 10^-digits; each has `limbs` limbs, and `words` has those of all cells, cell by cell. Limbs have 64 bits, in
+    /// two's complement.
     pub fn concatenate(arrays: &[&Integers]) -> Result<Self, Error> {
         let digits = arrays.iter().map(|array| array.digits).max().unwrap_or(0);
+        // The arrays in the smallest of their units, 10^-digits.
         let finer: Vec<Integers> = arrays.iter().map(|array| array.with_digits(digits)).collect();
         let limbs = finer.iter().map(|array| array.limbs).max().unwrap_or(1);
         let first = arrays.first().ok_or(Error::malformed("nothing to join"))?;
@@ -784,7 +838,8 @@ impl Integers {
         Integers::new(shape, digits, limbs, words.collect())
     }
 
-    /// The numbers times 2^exponent, each rounded once to a double, cell by cell.
+    /// The numbers times 2^exponent, each rounded once to a double, cell by cell. Numbers are in units of 10^-`self.digits`,
+    /// and `self.words` has `self.limbs` limbs of each. A limb has 64 bits; with a single one, a `word` is the number itself.
     pub fn values(&self, exponent: i32) -> Vec<f64> {
         if self.limbs == 1 && self.digits == 0 {
             // A million numbers take 0.6 ms instead of 49 ms.
@@ -812,7 +867,7 @@ struct AxisLayout {
     width: usize,
 }
 
-/// The number of cells of a shape; None if it is 2^48 or more.
+/// The number of cells of a shape; None if it is 2^48 or more. `shape` has the length of each axis.
 pub fn n_cells(shape: &[usize]) -> Option<usize> {
     // None if the product overflows.
     let multiply = |n: usize, &length: &usize| n.checked_mul(length);
@@ -827,10 +882,12 @@ fn column_pairs(columns: usize) -> impl Iterator<Item = (usize, usize)> {
 /// The sum of products of deviations from the mean for each pair of columns: `(n Σab - Σa Σb) / n`, exact and then rounded once
 /// or twice, `[cell][pair]`; 0 where n is 0.
 ///
-/// `n` has the number of rows of each cell, and `sums` is `[cell][the columns, then the pairs]`; sums of columns are in units of
-/// 2^-57, those of pairs in units of 2^-114. Pairs are (i, j) with j <= i, i by i. An error if the lengths do not fit together.
+/// `n` has the number of rows of each cell, and `sums` is `[cell][the columns, then the pairs]`; sums of columns are in units
+/// of 2^-57, those of pairs in units of 2^-114. Pairs are (i, j) with j <= i, i by i. An error if the lengths do not fit
+/// together. a is the z of column i and b that of column j. z is (x - origin) / unit of a column. `n_rows` and the sums are
+/// absolute values with signs.
 pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f64>, Error> {
-    let width = columns + columns * (columns + 1) / 2;
+    let width = columns + columns * (columns + 1) / 2; // columns and pairs, the sums of a cell
     demand(sums.len() == n.len() * width, "sums must go with the numbers of rows")?;
     let digits = n.digits.max(sums.digits);
     let (n, sums) = (n.with_digits(digits), sums.with_digits(digits));
@@ -838,8 +895,9 @@ pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f
     let unit = 10_f64.powi(-(digits as i32));
     let mut deviations = Vec::with_capacity(n.len() * (width - columns));
     for (cell, n_rows) in n.cells().enumerate() {
-        let n_rows = Magnitude::of(n_rows);
+        let n_rows = Magnitude::of(n_rows); // of the cell; `len` is 0 if there are none
         let divisor = n_rows.round(false); // no remainder was cut off
+        // The i-th sum of the cell.
         let sum = |i: usize| Magnitude::of(sums.cell(cell * width + i));
         let column_sums: Vec<Magnitude> = (0..columns).map(sum).collect();
         for (pair, (i, j)) in column_pairs(columns).enumerate() {
@@ -859,7 +917,7 @@ pub fn deviations(n: &Integers, sums: &Integers, columns: usize) -> Result<Vec<f
     Ok(deviations)
 }
 
-/// a - b.
+/// a - b. All are absolute values with signs; `minuend` and `subtrahend` are the limbs of a and b in two's complement.
 fn difference(a: &Magnitude, b: &Magnitude) -> Magnitude {
     let [mut minuend, mut subtrahend] = [[0; 2 * MOST_LIMBS]; 2];
     a.write(&mut minuend);

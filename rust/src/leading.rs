@@ -18,11 +18,12 @@ pub const MOST: usize = 1 << 14;
 /// Columns that are counted together, at most. 100,000 rows of 20 columns took 77 ms with 2 classes and 82 with 20. With 256
 /// columns, 2^24 cells, blocks of 2^13 rows, 15 bits and twice the slots they took 59 and 103 ms.
 const TOGETHER: usize = 32;
-/// Cells, keys × classes, of columns that are counted together, at most, so that the cache of a core holds them. 200,000 rows of 20
-/// columns with 2,048 keys and 20 classes took 50 ms with 2^16 cells, 58 with 2^18 and 75 with 2^21; with 2 classes 46, 43 and 41.
+/// Cells, keys × classes, of columns that are counted together, at most, so that the cache of a core holds them. 200,000 rows
+/// of 20 columns with 2,048 keys and 20 classes took 50 ms with 2^16 cells, 58 with 2^18 and 75 with 2^21; with 2 classes 46,
+/// 43 and 41.
 const CELLS: usize = 1 << 18;
-/// Rows of a block, whose columns are counted one after the other. With 2^7 rows, 200,000 rows of 20 columns took 79 ms instead of
-/// 65.
+/// Rows of a block, whose columns are counted one after the other. With 2^7 rows, 200,000 rows of 20 columns took 79 ms
+/// instead of 65.
 const BLOCK: usize = 1 << 10;
 
 /// Returns the key of a number that is not NaN: a whole number, in the order of numbers; 0 and -0 have the same.
@@ -44,8 +45,11 @@ pub struct Counted {
     pub shift: u32,
 }
 
-/// Counts the leading bits of each column, `[column]`. Of each key, `shifts[column]` bits are dropped, and as few more as leave at
-/// most `most` keys per column. Infinite values are an error, missing ones and rows of no class are not counted.
+/// Counts the leading bits of each column, `[column]`. Of each key, `shifts[column]` bits are dropped, and as few more as
+/// leave at most `most` keys per column. Infinite values are an error, missing ones and rows of no class are not counted.
+/// `rows` has the class (-1: none) and the weight of each row. The counts of a column are its keys in order, the weight of
+/// the rows of each, `[key][class]`, and how many bits were dropped. A key is the bits of a number, in the order of numbers.
+/// At most `threads` threads are used.
 pub fn count_leading(
     columns: &Columns,
     shifts: &[i64],
@@ -77,7 +81,10 @@ pub fn count_leading(
     Ok(groups.into_iter().flatten().collect())
 }
 
-/// [`count_leading`] for the columns of a group, with the weight of each row as a number of type `N`.
+/// [`count_leading`] for the columns of a group, with the weight of each row as a number of type `N`. `group` are the
+/// columns, indices in `columns`; `shifts[column]` bits of each key are dropped at least, and at most `most` keys are left.
+/// `rows` has the class of each row, -1 if none; `weight` is called with the number of a row. A key is the leading bits of a
+/// number; `counts.shift` is how many bits are dropped from the keys of a column so far.
 fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
     columns: &Columns,
     group: Range<usize>,
@@ -93,6 +100,7 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
         .collect();
     // The keys of a block of rows, `[column of the group][row]`.
     let mut keys_of_columns = vec![[NONE; BLOCK]; group.len()];
+    // `i` is the number of a block, and `j` that of a chunk of it; both have the class of each row.
     for (i, classes) in rows.classes.chunks(BLOCK).enumerate() {
         for (j, chunk_classes) in classes.chunks(MOST_LISTED).enumerate() {
             let chunk = j * MOST_LISTED..j * MOST_LISTED + chunk_classes.len(); // of the block
@@ -102,10 +110,11 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
                 .iter()
                 .zip(keys_of_columns.iter_mut().zip(columns.columns_of(group.clone())))
             {
-                let mut buffer = None;
+                let mut buffer = None; // where values that are not doubles are converted
                 let values = chunk_rows.contiguous_reals(block, column, &mut buffer);
                 if read_keys(values, chunk_classes, counts.shift, &mut keys[chunk.clone()]) {
                     let is_wrong = |(&x, &class): (&f64, &i32)| class >= 0 && x.is_infinite();
+                    // The index in the chunk of the first infinite number of a row with a class.
                     let wrong = values.iter().zip(chunk_classes).position(is_wrong).unwrap_or(0);
                     return Err(columns.bad_value(Fault::Infinite, first_row + wrong, feature));
                 }
@@ -122,7 +131,8 @@ fn count_group<N: Copy + Default + AddAssign + Into<i128>>(
 const NONE: i64 = i64::MIN;
 
 /// Writes the key of each row's value, without its lowest `shift` bits, to `keys`; [`NONE`] for a value that is not counted,
-/// because it is NaN or the row has no class (-1). Returns whether a row with a class has an infinite value.
+/// because it is NaN or the row has no class (-1). Returns whether a row with a class has an infinite value. All three slices
+/// are `[row]`. A key is the leading bits of a number.
 fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> bool {
     wide!({
         let mut any_infinite = false;
@@ -134,7 +144,8 @@ fn read_keys(values: &[f64], classes: &[i32], shift: u32, keys: &mut [i64]) -> b
     })
 }
 
-/// The keys of one column that are counted so far. Each has a slot with a cell for each class; the first slot is that of [`NONE`].
+/// The keys of one column that are counted so far. Each has a slot with a cell for each class; the first slot is that of
+/// [`NONE`].
 struct KeyCounts<N> {
     /// The key of each slot.
     keys: Vec<i64>,
@@ -151,12 +162,14 @@ struct KeyCounts<N> {
     recent_slots: Vec<u16>,
 }
 
-/// Bits of a place in [`KeyCounts::recent_slots`], which has as many places for either sign: 16 kB. 200,000 rows of 20 columns took
-/// 44 ms, and 59 with 9 bits and 52 with 15.
+/// Bits of a place in [`KeyCounts::recent_slots`], which has as many places for either sign: 16 kB. 200,000 rows of 20
+/// columns took 44 ms, and 59 with 9 bits and 52 with 15.
 const PLACE_BITS: u32 = 12;
 
 impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
-    /// No keys yet; `most` may be left in the end, each without its lowest `shift` bits or more.
+    /// No keys yet; `most` may be left in the end, each without its lowest `shift` bits or more. A key has a slot, which has
+    /// a cell for each class; slot 0 is that of [`NONE`]. A key is the leading bits of a number, and a cell the weight of
+    /// rows; `recent_slots` is a cache of slots.
     fn new(shift: u32, most: usize, n_classes: usize) -> Self {
         let n_classes = n_classes.max(1); // rows of no class have a cell too
         KeyCounts {
@@ -171,8 +184,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         }
     }
 
-    /// Adds a block of rows, given the key and the class of each; keys have the shift so far. `weight` is called with the index of a
-    /// row in the block. If keys are merged on the way, the remaining `keys` are shifted too.
+    /// Adds a block of rows, given the key and the class of each; keys have the shift so far. `weight` is called with the
+    /// index of a row in the block. If keys are merged on the way, the remaining `keys` are shifted too. Both are `[row]`,
+    /// the class -1 if none. `self.shift` is how many bits of keys are dropped so far. A key is the leading bits of a number.
     fn add(&mut self, keys: &mut [i64], classes: &[i32], weight: impl Fn(usize) -> N) {
         let mut n_added = 0; // rows
         while let Some(n_added_now) = self.add_until_full(n_added, keys, classes, &weight) {
@@ -185,8 +199,10 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         }
     }
 
-    /// Adds the rows of a block from its row `first` on, until there are too many keys. Returns the first row that is left then;
-    /// None if all were added. Each row has a key and a class; `weight` is called with the index of a row in the block.
+    /// Adds the rows of a block from its row `first` on, until there are too many keys. Returns the first row that is left
+    /// then; None if all were added. Each row has a key and a class; `weight` is called with the index of a row in the block.
+    /// Both are `[row]`, the class -1 if none. `self.keys` has the key of each slot, and `self.cells` the weight of the rows,
+    /// `[slot][class]`; `self.shift` is how many bits of keys are dropped. A key is the leading bits of a number.
     #[inline(always)]
     fn add_until_full(
         &mut self,
@@ -197,6 +213,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     ) -> Option<usize> {
         // A key is first looked for in a small cache, `self.recent_slots`, at the place that its bits give. Whole keys, of values
         // that repeat, are anywhere and are hashed; shifted keys are side by side.
+        // The key times this factor has the place in its highest bits.
         let factor = if self.shift == 0 { SEED } else { 1 << (64 - PLACE_BITS) };
         for (row, (&key, &class)) in keys.iter().zip(classes).enumerate().skip(first) {
             // 0, or -1 for a negative key.
@@ -218,7 +235,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         None
     }
 
-    /// Returns the slot of a key: its index in `self.keys`. A new key is added, with cells of 0.
+    /// Returns the slot of a key: its index in `self.keys`. A new key is added, with cells of 0. Slot 0 is that of [`NONE`];
+    /// `self.numbering` numbers all other keys from 0, so that their slots begin at 1. `self.cells` has the weight of the
+    /// rows, `[slot][class]`. A key is the leading bits of a number.
     fn slot(&mut self, key: i64) -> usize {
         if key == NONE {
             return 0;
@@ -232,6 +251,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 
     /// Drops as few bits of all keys as leave at most `self.most` keys, and adds up the cells of keys that become one.
+    /// `self.keys` has the key of each slot, and `self.cells` the weight of the rows, `[slot][class]`; slot 0 is that of
+    /// [`NONE`]. `self.shift` is how many bits are dropped so far, `self.numbering` finds the slot of a key, and
+    /// `self.recent_slots` is a cache of slots. A key is the leading bits of a number.
     #[cold]
     fn merge(&mut self) {
         let mut sorted = self.keys[1..].to_vec();
@@ -242,7 +264,7 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
         for pair in sorted.windows(2) {
             n_joined[64 - (pair[0] ^ pair[1]).leading_zeros() as usize] += 1;
         }
-        let (mut more_shift, mut n_keys) = (0, sorted.len());
+        let (mut more_shift, mut n_keys) = (0, sorted.len()); // bits to drop, and keys that are left then
         while n_keys > self.most && more_shift < 63 {
             more_shift += 1;
             n_keys -= n_joined[more_shift];
@@ -260,7 +282,8 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 
     /// The counts in the order of their keys, of which at most `self.most` are left; `rows` gives the classes and the unit of
-    /// weights.
+    /// weights. `self.cells` has the weight of the rows, `[slot][class]`; `shift` is how many bits of keys were dropped. A
+    /// key is the leading bits of a number.
     fn counted(mut self, rows: &Rows) -> Result<Counted, Error> {
         if self.keys.len() - 1 > self.most {
             self.merge();
@@ -278,8 +301,9 @@ impl<N: Copy + Default + AddAssign + Into<i128>> KeyCounts<N> {
     }
 }
 
-/// Returns the step of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above it. A
-/// missing value has the number of cuts plus 1; an infinite one is an error.
+/// Returns the step of each number, `[row][column]`: how many of its column's cuts (`cuts[column]`, in order) are not above
+/// it. A missing value has the number of cuts plus 1; an infinite one is an error. A finder finds the steps of a column's
+/// numbers. At most `threads` threads are used.
 pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u16>, Error> {
     let (n_rows, n_columns) = (columns.rows().unwrap_or(0), columns.features());
     demand(cuts.len() == n_columns, "cuts must have one list per feature")?;
@@ -291,7 +315,7 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
         let start = i * MOST_LISTED; // the first row of the piece
         let rows = RowSelection::Range(start..start + steps.len() / n_columns);
         for (feature, block, column) in columns.columns_of(0..n_columns) {
-            let mut buffer = None;
+            let mut buffer = None; // where numbers of other types are converted
             let values = rows.contiguous_reals(block, column, &mut buffer);
             let (first_step, missing) = (0, cuts[feature].len() as u32 + 1);
             let column_steps = &mut [0; MOST_LISTED][..values.len()];
@@ -299,6 +323,7 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
             if let Some(row) = infinite {
                 return Err(columns.bad_value(Fault::Infinite, start + row, feature));
             }
+            // The steps of the column, within `[row][column]`.
             let places = steps[feature..].iter_mut().step_by(n_columns);
             places.zip(column_steps).for_each(|(place, step)| *place = *step as u16);
         }
@@ -307,8 +332,8 @@ pub fn steps(columns: &Columns, cuts: &[&[f64]], threads: usize) -> Result<Vec<u
     Ok(steps)
 }
 
-/// Finds the steps of numbers, how many cuts are not above each: first by their leading bits, and then among the few cuts that have
-/// the same ones.
+/// Finds the steps of numbers, how many cuts are not above each: first by their leading bits, and then among the few cuts
+/// that have the same ones.
 #[derive(Debug)]
 pub(crate) struct Finder {
     /// The cuts and a NaN, so that there is always one more to compare with.
@@ -338,7 +363,10 @@ fn magnitude(x: f64) -> u64 {
 }
 
 impl Finder {
-    /// A finder of the steps between cuts, which must be in order, for `n_rows` numbers or so.
+    /// A finder of the steps between cuts, which must be in order, for `n_rows` numbers or so. A place is an interval of
+    /// numbers: that of x is the bits of its magnitude, shifted right by `finder.shift`, minus `finder.low`.
+    /// `finder.cuts_below` says how many cuts are in lower places than each place; None if there are too few numbers for
+    /// that.
     pub(crate) fn new(cuts: &[f64], n_rows: usize) -> Result<Self, Error> {
         demand(cuts.is_sorted(), "cuts must be in order")?;
         demand(cuts.len() < CROWDED as usize, "there are too many cuts")?;
@@ -349,10 +377,11 @@ impl Finder {
             let middle = &cuts[cuts.len() / 6..cuts.len() - cuts.len() / 6];
             let mut magnitudes: Vec<u64> = middle.iter().map(|&cut| magnitude(cut)).collect();
             magnitudes.sort_unstable();
+            // The magnitude that a sixteenth of the middle cuts are below, and how far the highest one is from it, as bits.
             let lowest = magnitudes.get(magnitudes.len() / 16).copied().unwrap_or(0);
             let range = magnitudes.last().map_or(0, |highest| highest - lowest);
             // Places reach a quarter of the range beyond either end.
-            let bits = 64 - (range + range / 2).leading_zeros();
+            let bits = 64 - (range + range / 2).leading_zeros(); // how many bits number them all
             finder.shift = bits.saturating_sub(PLACES.ilog2());
             finder.low = lowest.saturating_sub(range / 4) >> finder.shift;
             finder.cuts_below = Some(finder.count_cuts_below());
@@ -360,15 +389,16 @@ impl Finder {
         Ok(finder)
     }
 
-    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several. A place is an interval of
-    /// numbers: [`PLACES`] of negative and as many of positive ones, in ascending order. The last of `cuts` is NaN, which ends them.
+    /// How many cuts are in lower places than each place; marked by [`CROWDED`] if the place has several. A place is an
+    /// interval of numbers: [`PLACES`] of negative and as many of positive ones, in ascending order. The last of `cuts` is
+    /// NaN, which ends them. `self.cuts` are the cuts in ascending order.
     fn count_cuts_below(&self) -> Box<[u16; 2 * PLACES]> {
         // First the number of cuts in each place.
         let mut counts = Box::new([0; 2 * PLACES]);
         for &cut in &self.cuts[..self.cuts.len() - 1] {
             counts[self.place(cut)] += 1;
         }
-        let mut n_below = 0;
+        let mut n_below = 0; // cuts in lower places
         for count in counts.iter_mut() {
             let n_here = std::mem::replace(count, n_below);
             *count |= if n_here > 1 { CROWDED } else { 0 };
@@ -377,8 +407,9 @@ impl Finder {
         counts
     }
 
-    /// The place of a number, an index in `self.cuts_below`. It never falls as x rises, so cuts in lower places are below x, and
-    /// those in higher places above it.
+    /// The place of a number, an index in `self.cuts_below`. It never falls as x rises, so cuts in lower places are below x,
+    /// and those in higher places above it. The place of a magnitude is its bits shifted right by `self.shift`, minus
+    /// `self.low`.
     #[inline(always)]
     fn place(&self, x: f64) -> usize {
         let x = x + 0.0; // so that both zeros are one
@@ -389,7 +420,8 @@ impl Finder {
         middle.wrapping_add(distance ^ sign) as usize
     }
 
-    /// Writes the place of each value to `places`. Returns whether some values are NaN or infinite.
+    /// Writes the place of each value to `places`. Returns whether some values are NaN or infinite. A place is an interval of
+    /// numbers, which has a number from the lowest interval on.
     fn places(&self, values: &[f64], places: &mut [u16]) -> bool {
         wide!({
             let mut any_not_finite = false;
@@ -402,7 +434,9 @@ impl Finder {
     }
 
     /// Writes the step of each of at most [`MOST_LISTED`] values, plus `start`, to `steps`: how many cuts are not above it;
-    /// `missing` for NaN. Returns the index of the first infinite value, None if there is none.
+    /// `missing` for NaN. Returns the index of the first infinite value, None if there is none. `self.cuts` are the cuts in
+    /// ascending order, and `self.cuts_below` says how many of them are in lower places than each place, marked by
+    /// [`CROWDED`] if the place has several cuts.
     pub(crate) fn find(
         &self,
         values: &[f64],
@@ -416,7 +450,8 @@ impl Finder {
             let mut places = [0; MOST_LISTED];
             any_not_finite = self.places(values, &mut places);
             for ((step, &x), &place) in steps.iter_mut().zip(values).zip(&places) {
-                let mut n_below = cuts_below[place as usize % (2 * PLACES)];
+                let mut n_below = cuts_below[place as usize % (2 * PLACES)]; // cuts in lower places
+                // The cuts of this place that are not above x.
                 let n_here = if n_below < CROWDED {
                     u32::from(self.cuts[n_below as usize] <= x)
                 } else {

@@ -3,7 +3,8 @@
 use crate::exponential::{LN_2, ROUNDING_SHIFT};
 use std::f64::consts::SQRT_2;
 
-/// ln x, for x from 2^-1022 on; within a few units in the last place, or of 1e-16 near 1.
+/// ln x, for x from 2^-1022 on; within a few units in the last place, or of 1e-16 near 1. `bits` are those of x as a double;
+/// `s` is (factor - 1) / (factor + 1) and `square` its square; `sum` is s²/3 + s⁴/5 + …. ln 2 is `LN_2.0` + `LN_2.1`.
 #[inline(always)]
 pub fn ln(x: f64) -> f64 {
     // x = 2^n · factor, with a factor between √½ and √2.

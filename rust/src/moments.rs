@@ -26,13 +26,13 @@ const LANES: usize = 8;
 /// lanes 65 ms; 512 × 2,048 and sixteen lanes 13 ms, but on 200,000 rows of 20 features 22 ms instead of 15.
 const TILE_ROWS: usize = 64;
 const TILE_FEATURES: usize = 256;
-/// Rows per block, and the largest weight that is added as a double: where rows have weights, a block has fewer rows, so that the
-/// sum of a part stays below 2^53 units. 200,000 rows of 20 features with weights from 1 to 9 took 14 ms, 53 with 2 and 17 with 128
-/// as the largest light weight.
+/// Rows per block, and the largest weight that is added as a double: where rows have weights, a block has fewer rows, so that
+/// the sum of a part stays below 2^53 units. 200,000 rows of 20 features with weights from 1 to 9 took 14 ms, 53 with 2 and
+/// 17 with 128 as the largest light weight.
 const BLOCK: usize = 4096;
 const LIGHT: i64 = 16;
-/// Pieces of rows, at most: each has sums of its own, which are added up at the end. 32 to 2,048 were equally fast (200,000 rows of
-/// 20 features: 8.7 to 9.4 ms on one thread).
+/// Pieces of rows, at most: each has sums of its own, which are added up at the end. 32 to 2,048 were equally fast (200,000
+/// rows of 20 features: 8.7 to 9.4 ms on one thread).
 const MOST_PIECES: usize = 256;
 
 /// A sum of values that may be far from the origin.
@@ -50,7 +50,9 @@ pub struct ClassSums {
 
 impl ClassSums {
     /// `rows` and `near_sums` are the weights and the sums that fit 128 and 256 bits, and their shapes; all count in units of
-    /// 10^-digits of a row. `far_sums` has what is to be added to some of `near_sums`, by index.
+    /// 10^-digits of a row. `far_sums` has what is to be added to some of `near_sums`, by index. `near_ints` and `far_ints`
+    /// are these sums as limbs, one per cell of `sums_shape`. z is (x - origin) / unit of a feature; far ones are more than
+    /// 16 from 0.
     pub fn new(
         digits: u32,
         (rows, rows_shape): (&[i128], Vec<usize>),
@@ -77,8 +79,8 @@ pub(crate) struct Data<'a, 'b> {
 }
 
 impl Data<'_, '_> {
-    /// z of the value of a feature in a row, even if x - origin overflows; an error if it is infinite or too far from the origin to
-    /// be summed.
+    /// z of the value of a feature in a row, even if x - origin overflows; an error if it is infinite or too far from the
+    /// origin to be summed. z is (x - origin) / unit of the feature. x is the value.
     pub fn checked_z(self, row: usize, feature: usize) -> Result<f64, Error> {
         let x = self.columns.value(row, feature).real();
         let z = self.scale.z_without_overflow(x, feature);
@@ -89,8 +91,10 @@ impl Data<'_, '_> {
 }
 
 /// Sums z and z² over the rows of each class. Returns the weights of the rows with a value, `[feature][class]`, and the sums,
-/// `[feature][class][z, z²]`. A missing value (NaN) adds nothing to its feature; rows of class -1 are passed over. An infinite
-/// value is an error, as is a z beyond [`FARTHEST`].
+/// `[feature][class][z, z²]`. A missing value (NaN) adds nothing to its feature; rows of class -1 are passed over. An
+/// infinite value is an error, as is a z beyond [`FARTHEST`]. Weights are in the unit of `rows.digits()`: 10^-digits of a
+/// row. z is (x - origin) / unit, with the `scale` of the feature, and `rows` has the class and the weight of each row. At
+/// most `threads` threads are used.
 pub fn count_moments(
     columns: &Columns,
     scale: &Scale,
@@ -100,9 +104,10 @@ pub fn count_moments(
     columns.demand_rows(rows.len())?;
     let (n_rows, n_features, n_classes) = (rows.len(), columns.features(), rows.n_classes);
     let threads = threads::worth(threads, n_rows.saturating_mul(n_features));
-    let piece_rows = piece_rows(n_rows, n_classes);
+    let piece_rows = piece_rows(n_rows, n_classes); // rows per piece
     // A task is one piece of the rows in one tile of the features.
     let (n_tiles, n_pieces) = (n_features.div_ceil(TILE_FEATURES), n_rows.div_ceil(piece_rows));
+    // The sums of each task.
     let piece_sums = threads::try_map(threads, n_tiles * n_pieces, |task| {
         let first_feature = task % n_tiles * TILE_FEATURES;
         let first_row = task / n_tiles * piece_rows;
@@ -128,7 +133,8 @@ pub fn count_moments(
     )
 }
 
-/// Rows per piece: many enough that a piece's sums are small beside its data. A function of the shapes alone.
+/// Rows per piece: many enough that a piece's sums are small beside its data. A function of the shapes alone. All are
+/// numbers: of rows in total, of classes and, returned, of rows of a piece.
 fn piece_rows(n_rows: usize, n_classes: usize) -> usize {
     let least_rows = n_rows.div_ceil(MOST_PIECES).max(32 * n_classes);
     least_rows.div_ceil(BLOCK).max(1) * BLOCK
@@ -141,7 +147,8 @@ pub struct GridNumber {
     pub is_negative: bool,
 }
 
-/// Rounds z, which is present and at most 2^400 from 0, to a whole number of units of 2^-57.
+/// Rounds z, which is present and at most 2^400 from 0, to a whole number of units of 2^-57. Returns it as `size * 2^shift`,
+/// with a sign. z is (x - origin) / unit of a feature.
 #[inline(always)]
 pub fn round_to_grid(z: f64) -> GridNumber {
     if z.abs() <= NEAR {
@@ -178,7 +185,7 @@ struct PieceSums {
     far_sums: HashMap<usize, [FarSum; 2]>,
     /// The weight of rows without a value, in the units of the caller's weights: of light rows, and of all others.
     missing_light: Vec<i64>,
-    missing_heavy: Vec<i128>,
+    missing_weights: Vec<i128>,
     /// z, `[row][feature]`.
     tile: Vec<f64>,
     /// Where values that are not doubles are converted.
@@ -189,7 +196,12 @@ struct PieceSums {
 const PARTS: usize = 5;
 
 impl PieceSums {
-    /// Sums of no rows, of a range of features; `rows` gives the number of classes and the units of weights.
+    /// Sums of no rows, of a range of features; `rows` gives the number of classes and the units of weights. `width` is the
+    /// number of features, rounded up to whole lanes, and `cells` that of sums, `[class][feature]`; near sums are kept only
+    /// where weights are whole (`near_cells` is 0 otherwise). z is (x - origin) / unit of a feature, near if it is at most 16
+    /// from 0. `missing_light` and `missing_weights` are for the weight of rows without a value; the tile is memory for z,
+    /// `[row][feature]`. `sums` and `far_sums` are for the sums of z and z², near and far, and `near_parts` for those of a
+    /// block; `block_classes` and `is_in_block` are for the classes with rows in the block.
     fn new(features: Range<usize>, rows: &Rows) -> Self {
         let width = features.len().next_multiple_of(LANES);
         let cells = width * rows.n_classes;
@@ -203,14 +215,16 @@ impl PieceSums {
             sums: vec![Default::default(); cells],
             far_sums: HashMap::new(),
             missing_light: vec![0; near_cells],
-            missing_heavy: vec![0; cells],
+            missing_weights: vec![0; cells],
             tile: vec![0.0; width * TILE_ROWS],
             buffer: vec![],
             features,
         }
     }
 
-    /// Adds the rows in `range` that have a class, tile by tile.
+    /// Adds the rows in `range` that have a class, tile by tile. `data` has the columns, their scale, and the classes and
+    /// weights of the rows. `self.near_parts`, `self.tile` and `self.buffer` are memory for sums of a block, for z, and for
+    /// values that are converted.
     fn count(&mut self, data: Data, range: Range<usize>) -> Result<(), Error> {
         // So few that sums of parts, each times a light weight, are exact.
         let block_rows = if data.rows.has_ones() { BLOCK } else { BLOCK / LIGHT as usize };
@@ -227,24 +241,29 @@ impl PieceSums {
         Ok(())
     }
 
-    /// Writes z of these rows of the data into `self.tile`, `[row][feature]`; NaN where a value is missing.
+    /// Writes z of these rows of the data into `self.tile`, `[row][feature]`; NaN where a value is missing. `self.features`
+    /// are the features of these sums, the first of which is column 0 of the tile; a row of the tile has `self.width` cells.
+    /// `self.buffer` is memory for values that are converted. z is (x - origin) / unit of a feature.
     #[inline(always)]
     fn fill_tile(&mut self, Data { columns, scale, .. }: Data, rows: Range<usize>) {
         let width = self.width;
         // `block_columns` of the array `block` are the features from `first` on.
         for (first, block, block_columns) in columns.blocks_of(self.features.clone()) {
             let features = first..first + block_columns.len();
-            let (origin, inverse) = (&scale.origin[features.clone()], &scale.inverse[features]);
+            let (origin, inverse) = (&scale.origin[features.clone()], &scale.inverse[features]); // inverse: 1 / unit
             let values = block.reals(rows.clone(), block_columns, &mut self.buffer);
             let tile = &mut self.tile[first - self.features.start..];
             write_z(values, origin, inverse, tile, width);
         }
     }
 
-    /// Adds the rows `tile` of the data, at most [`TILE_ROWS`], that have a class.
+    /// Adds the rows `tile` of the data, at most [`TILE_ROWS`], that have a class. `data` has the columns, their scale, and
+    /// the class (-1: none) and weight of each row. `self.tile` has z of these rows, `[row][feature]`, `self.width` cells per
+    /// row. z is (x - origin) / unit of a feature, near if it is at most 16 from 0.
     fn add_tile(&mut self, data: Data, tile: Range<usize>) -> Result<(), Error> {
         wide!({
             self.fill_tile(data, tile.clone());
+            // Whether all z of the tile are near; a missing one is not.
             let is_near = all_near(&self.tile[..tile.len() * self.width]);
             for (tile_row, row) in tile.enumerate() {
                 if data.rows.classes[row] >= 0 {
@@ -255,8 +274,12 @@ impl PieceSums {
         })
     }
 
-    /// Adds row `tile_row` of the tile, which is row `row` of the data and has a class. `is_near`: all rows of the tile are near
-    /// and complete.
+    /// Adds row `tile_row` of the tile, which is row `row` of the data and has a class. `is_near`: all rows of the tile are
+    /// near and complete. `data` has the class and the weight of each row. The tile is `[row][feature]`, with `self.width`
+    /// cells per row, and sums are `[class][feature]`: `self.sums` of [z, z²], `self.missing_light` of the weight of light
+    /// rows without a value. `self.is_in_block[class]` says whether the class has near rows in the block, and
+    /// `self.block_classes` lists these classes. z is (x - origin) / unit of a feature, near if it is at most 16 from 0; a
+    /// light weight is at most 16 rows. `near_parts` has the block's sums of the parts of z and z².
     #[inline(always)]
     fn add_row(
         &mut self,
@@ -297,7 +320,11 @@ impl PieceSums {
         Ok(())
     }
 
-    /// Adds row `tile_row` of the tile, row `row` of the data, value by value, as whole numbers.
+    /// Adds row `tile_row` of the tile, row `row` of the data, value by value, as whole numbers. `data` has the class and the
+    /// weight of each row; `self.tile` has z, `[row][feature]`, with `self.width` cells per row, NaN where a value is
+    /// missing. Cells are `[class][feature]`: `self.sums` has the sums of z and z² near the origin, `self.far_sums` those far
+    /// from it, and `self.missing_weights` the weight of rows without a value. `self.features` are the features of the tile.
+    /// z is (x - origin) / unit of a feature, near if it is at most 16 from 0.
     #[inline(never)]
     fn add_values(&mut self, data: Data, row: usize, tile_row: usize) -> Result<(), Error> {
         let (width, weight) = (self.width, data.rows.weight(row));
@@ -305,7 +332,7 @@ impl PieceSums {
         for j in 0..self.features.len() {
             let (cell, mut z) = (class * width + j, self.tile[tile_row * width + j]);
             if z.is_nan() {
-                self.missing_heavy[cell] += weight as i128;
+                self.missing_weights[cell] += weight as i128;
                 continue;
             }
             if z.abs() > FARTHEST {
@@ -320,14 +347,17 @@ impl PieceSums {
         Ok(())
     }
 
-    /// Adds the block's sums of near values to the sums of whole numbers, and empties the block.
+    /// Adds the block's sums of near values to the sums of whole numbers, and empties the block. `self.block_classes` are the
+    /// classes with near rows in the block, and `self.is_in_block[class]` says so for each class. `self.sums` has [z, z²] for
+    /// each cell, `[class][feature]`, with `self.width` features, and `self.near_parts` the parts of the block's sums,
+    /// `[class][feature / LANES][part][lane]`. z is (x - origin) / unit of a feature, near if it is at most 16 from 0.
     fn flush_block(&mut self) {
         let width = self.width;
         for class in self.block_classes.drain(..) {
-            let first = PARTS * class * width / LANES;
+            let first = PARTS * class * width / LANES; // where the class begins in `self.near_parts`
             let parts = &mut self.near_parts[first..][..PARTS * width / LANES];
-            // `lanes` has the parts of eight features, [part][lane]: parts 0 and 1 add up to z, parts 2 to 4 to z²; each is a whole
-            // number of its unit, 2^-unit.
+            // `lanes` has the parts of eight features, [part][lane]: parts 0 and 1 add up to z, parts 2 to 4 to z²; each is a
+            // whole number of its unit, 2^-unit.
             for (lanes, sums) in
                 parts.chunks_exact(PARTS).zip(self.sums[class * width..].chunks_exact_mut(LANES))
             {
@@ -347,9 +377,13 @@ impl PieceSums {
         }
     }
 
-    /// Adds these sums to the totals of all pieces and features: `total` is `[feature][class]`, of [z, z²], and `far_total` has
-    /// sums of far values by their index in `[feature][class][z, z²]`. Subtracts the weight of rows without a value from `present`,
-    /// `[feature][class]`.
+    /// Adds these sums to the totals of all pieces and features: `total` is `[feature][class]`, of [z, z²], and `far_total`
+    /// has sums of far values by their index in `[feature][class][z, z²]`. Subtracts the weight of rows without a value from
+    /// `present`, `[feature][class]`. These sums are `[class][feature]`, `self.width` cells per class, for the features
+    /// `self.features`: `self.sums` and `self.far_sums` have [z, z²]; `self.missing_light` has the weight of light rows
+    /// without a value (it is empty if weights are fractional), and `self.missing_weights` that of all other rows without a
+    /// value. z is (x - origin) / unit of a feature, and far if it is more than 16 from 0; weights are in rows, or in parts
+    /// of a row. `present` is the weight of rows with a value.
     fn merge_into(
         &self,
         present: &mut [i128],
@@ -369,17 +403,20 @@ impl PieceSums {
             total[target][0].merge(&self.sums[cell][0]);
             total[target][1].merge(&self.sums[cell][1]);
             let missing_light = self.missing_light.get(cell).copied().unwrap_or(0);
-            present[target] -= i128::from(missing_light) + self.missing_heavy[cell];
+            present[target] -= i128::from(missing_light) + self.missing_weights[cell];
         }
         for (&cell, sums) in &self.far_sums {
-            for (power, sum) in sums.iter().enumerate() {
-                far_total.entry(2 * total_cell(cell) + power).or_default().merge(sum);
+            // `square` is 0 for the sum of z, 1 for that of z².
+            for (square, sum) in sums.iter().enumerate() {
+                far_total.entry(2 * total_cell(cell) + square).or_default().merge(sum);
             }
         }
     }
 }
 
-/// Adds near z and their squares, `weight` times, as whole numbers: each z to its own [sum of z, sum of z²].
+/// Adds near z and their squares, `weight` times, as whole numbers: each z to its own [sum of z, sum of z²]. Sums are in
+/// units of 2^-57 of z, and 2^-114 of z². z is (x - origin) / unit of a feature, near if it is at most 16 from 0; `whole` is
+/// z as a whole number of 2^-57, and `size` how far that is from 0.
 #[inline(always)]
 fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
     for (&z, [sum, square]) in z.iter().zip(sums) {
@@ -390,7 +427,9 @@ fn add_weighted(z: &[f64], weight: u64, sums: &mut [[Sum256; 2]]) {
     }
 }
 
-/// Adds z, near or far, and its square `weight` times to the sum of z and the sum of z².
+/// Adds z, near or far, and its square `weight` times to the sum of z and the sum of z². Sums are in units of 2^-57 of z, and
+/// 2^-114 of z²; z in units of 2^-57 is `size * 2^shift`, with a sign. `weight` is a number of rows or of parts of a row. z
+/// is (x - origin) / unit of a feature, near if it is at most 16 from 0.
 #[inline(never)]
 fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
     let GridNumber { size, shift, is_negative } = round_to_grid(z);
@@ -399,8 +438,9 @@ fn add_far([sum, square]: &mut [FarSum; 2], z: f64, weight: u128) {
     square.add_wide(product(squared, weight), 2 * shift, false);
 }
 
-/// Writes z of `values` (rows × columns) into the first columns of `tile`, whose rows are `width` long. `origin` and `inverse` (1 /
-/// unit) have a number per column.
+/// Writes z of `values` (rows × columns) into the first columns of `tile`, whose rows are `width` long. `origin` and
+/// `inverse` (1 / unit) have a number per column. A z is (x - origin) / unit, x being the element of `values`. `out` is a row
+/// or a column of the tile.
 #[inline(always)]
 fn write_z(
     values: ArrayView2<f64>,
@@ -447,7 +487,8 @@ fn any_far(z: &[f64]) -> bool {
 /// `[feature]`, instead.
 ///
 /// `(x + M) - M` is x rounded to the last place of M. The square and its rounding error are exact together, and so is every
-/// difference here: no part is ever rounded again.
+/// difference here: no part is ever rounded again. A light weight is a number of rows, at most [`LIGHT`]. z is (x - origin) /
+/// unit of a feature, near if it is at most 16 from 0.
 #[inline(always)]
 fn add_near<const MISSING: bool>(
     z: &[f64],
@@ -462,8 +503,9 @@ fn add_near<const MISSING: bool>(
     let (parts, missing) = (parts.as_chunks_mut::<PARTS>().0, missing.as_chunks_mut::<LANES>().0);
     let factor = weight as f64;
     for ((z, parts), missing) in z.as_chunks::<LANES>().0.iter().zip(parts).zip(missing) {
-        // A copy is changed, so that all parts are read before any is written. z is z1 + z2; z² is p1 + p2 + p3 and what
-        // is left of both remainders.
+        // A copy is changed, so that all parts are read before any is written. z is z1 + z2, `square` is z² rounded, `error`
+        // its rounding error, and `remainder` what p1 leaves of `square`; z² is p1 + p2 + p3 and what p2 and p3 leave of
+        // `remainder` and `error`.
         let mut sums = *parts;
         for i in 0..LANES {
             let z = if MISSING && z[i].is_nan() { 0.0 } else { z[i] };

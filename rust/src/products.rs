@@ -18,8 +18,8 @@ use std::ops::Range;
 
 /// Rows whose z are computed together. 64 to 8,192 were equally fast (50,000 rows of 10 columns: 18 to 19 ms).
 const BLOCK: usize = 1024;
-/// Pieces of rows, at most: each has sums of its own. 8 to 512 were equally fast (50,000 rows of 10 columns: 10.7 to 11.0 ms on one
-/// thread).
+/// Pieces of rows, at most: each has sums of its own. 8 to 512 were equally fast (50,000 rows of 10 columns: 10.7 to 11.0 ms
+/// on one thread).
 const MOST_PIECES: usize = 64;
 
 /// The number of cells, sums that are kept for each class: one for each column and each pair of columns, (0, 0) included.
@@ -27,9 +27,11 @@ pub fn n_cells(columns: usize) -> usize {
     columns + columns * (columns + 1) / 2
 }
 
-/// Returns, over the rows of each class that have no missing value, the weights `[class]` and the sums of z and of products of
-/// two z, `[class][cell]`. The cells are the columns, then the pairs of columns (0, 0), (1, 0), (1, 1), (2, 0) and so on. Rows
-/// of class -1 are passed over. An infinite value is an error, as is a z beyond [`FARTHEST`].
+/// Returns, over the rows of each class that have no missing value, the weights `[class]` and the sums of z and of products
+/// of two z, `[class][cell]`. The cells are the columns, then the pairs of columns (0, 0), (1, 0), (1, 1), (2, 0) and so on.
+/// Rows of class -1 are passed over. An infinite value is an error, as is a z beyond [`FARTHEST`]. z is (x - origin) / unit
+/// of the column's `scale`. `rows` has the class and the weight of each row; `far_sums` are sums of rows with a z more than
+/// 16 from 0, or of heavy ones. At most `threads` threads are used.
 pub fn count_products(
     columns: &Columns,
     scale: &Scale,
@@ -72,7 +74,9 @@ struct PieceSums {
 }
 
 impl PieceSums {
-    /// Sums of no rows; `rows` gives the number of classes.
+    /// Sums of no rows; `rows` gives the number of classes. `columns` is the number of columns. Sums of near rows are
+    /// `[class][cell]`, a cell being a column or a pair of columns. z is (x - origin) / unit of a column; a row is near if
+    /// every z is at most 16 from 0.
     fn new(rows: &Rows, columns: usize) -> Self {
         PieceSums {
             columns,
@@ -84,7 +88,9 @@ impl PieceSums {
         }
     }
 
-    /// Adds the sums of another piece to these.
+    /// Adds the sums of another piece to these. `rows` has the weight of the rows of each class, `near_sums` the sums of near
+    /// rows, `[class][cell]`, and `far_sums` those of far or heavy rows, by index into `near_sums`. A near row has every z =
+    /// (x - origin) / unit at most 16 from 0; sums are of z, for each column, and of products of two z, for each pair.
     fn merge(&mut self, other: &PieceSums) {
         let class_weights = self.rows.iter_mut().zip(&other.rows);
         class_weights.for_each(|(total, weight)| *total += weight);
@@ -95,7 +101,9 @@ impl PieceSums {
         }
     }
 
-    /// Adds the rows in `range` that have a class, block by block. Returns the sums, without the memory for z.
+    /// Adds the rows in `range` that have a class, block by block. Returns the sums, without the memory for z. `data` has the
+    /// columns, their scale, and the class (-1: none) and weight of each row. `self.z` is the memory. z is (x - origin) /
+    /// unit of a column.
     fn count(mut self, data: Data, range: Range<usize>) -> Result<PieceSums, Error> {
         for from in range.clone().step_by(BLOCK) {
             let block = from..range.end.min(from + BLOCK);
@@ -108,7 +116,8 @@ impl PieceSums {
         Ok(self)
     }
 
-    /// Fills `self.z` with z of these rows of the data, `[row][column]`; NaN where a value is missing.
+    /// Fills `self.z` with z of these rows of the data, `[row][column]`; NaN where a value is missing. `self.columns` is the
+    /// number of columns; `data` has them and their scale. z is (x - origin) / unit of a column, and x the value.
     fn read(&mut self, data: Data, rows: Range<usize>) {
         let n_columns = self.columns;
         let mut buffer = vec![]; // where values that are not doubles are converted
@@ -123,8 +132,12 @@ impl PieceSums {
         }
     }
 
-    /// Adds row `row` of the data, which has a class, and whose z are row `block_row` of `self.z`; nothing if a value is missing.
-    /// A value that is infinite or too far is an error.
+    /// Adds row `row` of the data, which has a class, and whose z are row `block_row` of `self.z`; nothing if a value is
+    /// missing. A value that is infinite or too far is an error. `self.columns` is the number of columns, and `self.z` is
+    /// `[row of the block][column]`. The sums of a class are those of z, column by column, and then of products, pair by
+    /// pair: `self.near_sums` are `[class][sum]`, `self.far_sums` those of far or heavy rows by the same index, and
+    /// `self.rows` is the weight of the rows of each class. `self.on_grid` is memory for z in units of 2^-57, `[column]`. z
+    /// is (x - origin) / unit of a column; a row is near if every z is at most 16 from 0.
     fn add(&mut self, data: Data, row: usize, block_row: usize) -> Result<(), Error> {
         let (n_columns, rows) = (self.columns, data.rows);
         let class = rows.classes[row] as usize;
@@ -138,7 +151,7 @@ impl PieceSums {
         // In rows, or in parts of a row.
         let weight = rows.weight(row);
         self.rows[class] += weight as i128;
-        let first_cell = class * n_cells(n_columns);
+        let first_cell = class * n_cells(n_columns); // the index of the class's first sum
         let is_below_2_to_64 = weight >> 64 == 0;
         if is_below_2_to_64 && z.iter().all(|z| z.abs() <= NEAR) {
             for (on_grid, &z) in self.on_grid.iter_mut().zip(z) {
@@ -161,12 +174,13 @@ impl PieceSums {
         }
         // A far or heavy row: each z and each product of two, times the weight, in as many bits as it takes. `add` adds size *
         // 2^shift to a cell of the row's class.
+        // Each z in units of 2^-57, as size * 2^shift with a sign.
         let numbers: Vec<GridNumber> = z.iter().map(|&z| round_to_grid(z)).collect();
         let mut add = |cell: usize, size: u128, shift: u32, is_negative: bool| {
             let sum = self.far_sums.entry(first_cell + cell).or_default();
             sum.add_wide(product(size, weight), shift, is_negative);
         };
-        let mut pair_cell = n_columns;
+        let mut pair_cell = n_columns; // the sum of the next pair, after those of the columns
         for (i, a) in numbers.iter().enumerate() {
             add(i, u128::from(a.size), a.shift, a.is_negative);
             for b in &numbers[..=i] {
@@ -179,8 +193,9 @@ impl PieceSums {
     }
 }
 
-/// Adds the z of a row in units of 2^-57, `[column]`, `weight` times to the sums of one class, `[cell]`: those of the columns, then
-/// those of pairs of columns. Calls `add_pair(sum, a, b)` for each pair, which adds their product as often.
+/// Adds the z of a row in units of 2^-57, `[column]`, `weight` times to the sums of one class, `[cell]`: those of the
+/// columns, then those of pairs of columns. Calls `add_pair(sum, a, b)` for each pair, which adds their product as often. A
+/// pair's sum is in units of 2^-114. z is (x - origin) / unit of a column; `a` and `b` are two of the row.
 #[inline(always)]
 fn add_near(
     on_grid: &[i64],

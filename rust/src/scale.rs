@@ -14,7 +14,8 @@ pub struct Scale<'a> {
 }
 
 impl<'a> Scale<'a> {
-    /// An error unless there is a finite origin for each feature, and a unit that is a power of two.
+    /// An error unless there is a finite origin for each feature, and a unit that is a power of two. `features` is how many
+    /// features there are. A feature's scale is z = (x - origin) / unit; `inverse` is 1 / unit.
     pub fn new(origin: &'a [f64], unit: &[f64], features: usize) -> Result<Self, Error> {
         demand(
             origin.len() == features && unit.len() == features,
@@ -29,6 +30,7 @@ impl<'a> Scale<'a> {
     }
 
     /// z of a feature's value x, even if x - origin overflows; NaN for NaN, infinite for an infinite x or if z is too large.
+    /// z is (x - origin) / unit, with the feature's origin, and the feature's unit as `inverse`, 1 / unit.
     pub fn z_without_overflow(&self, x: f64, feature: usize) -> f64 {
         let (origin, inverse) = (self.origin[feature], self.inverse[feature]);
         let z = (x - origin) * inverse;

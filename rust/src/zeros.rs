@@ -6,10 +6,11 @@ use crate::simd::wide;
 const PIECE: usize = 1 << 13;
 
 /// Whether a field may begin with a zero, or a sign and a zero, that is followed by a digit or an x. There may be false
-/// positives.
+/// positives. `data` is the text as bytes.
 pub fn any_leading_zero(data: &[u8]) -> bool {
     // The byte `back` bytes before byte i; a comma before the beginning.
     let before = |i: usize, back: usize| i.checked_sub(back).map_or(b',', |i| data[i]);
+    // Whether a code such as 007 may begin at byte i.
     let is_code = |i: usize| is_code_start(before(i, 2), before(i, 1), data[i], data[i + 1]);
     if (0..data.len().saturating_sub(1).min(2)).any(is_code) {
         return true;
@@ -27,10 +28,12 @@ pub fn any_leading_zero(data: &[u8]) -> bool {
 }
 
 /// Whether a field that is a code such as 007 or 0x1F may begin at a byte of the piece other than its first two and its last.
+/// `piece` is a part of a text as bytes.
 #[inline(always)]
 fn any_code_in(piece: &[u8]) -> bool {
     let n = piece.len() - 3; // bytes where a code may begin
     // Slices of one length, so that the loop needs no bounds checks.
+    // For each of these bytes, the two before it, itself, and the one after it.
     let (second_before, before) = (&piece[..n], &piece[1..=n]);
     let (bytes, next) = (&piece[2..n + 2], &piece[3..]);
     let mut any = false;
@@ -41,6 +44,7 @@ fn any_code_in(piece: &[u8]) -> bool {
 }
 
 /// Whether a byte is the first zero of a code such as 007 or 0x1F, to judge by the two bytes before it and the one after it.
+/// `second_before` is the byte two before it.
 #[inline(always)]
 fn is_code_start(second_before: u8, before: u8, byte: u8, next: u8) -> bool {
     let is_sign = (before == b'+') | (before == b'-');
@@ -48,7 +52,7 @@ fn is_code_start(second_before: u8, before: u8, byte: u8, next: u8) -> bool {
     (byte == b'0') & (is_digit(next) | (next | 32 == b'x')) & begins_field
 }
 
-/// Whether a byte may occur within a number, a word, a date or a time.
+/// Whether a byte may occur within a number, a word, a date or a time. All others end a field.
 #[inline(always)]
 fn continues_field(byte: u8) -> bool {
     let is_letter = (byte | 32).wrapping_sub(b'a') < 26;

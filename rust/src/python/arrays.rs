@@ -19,7 +19,7 @@ pub(super) fn malformed(sentence: impl Into<String>) -> PyErr {
 }
 
 /// Borrows the array `any`, so that nobody can write to it meanwhile; a copy if it is not aligned. An error, which calls the
-/// argument `name`, if it is no array of this type.
+/// argument `name`, if it is no array of this type. `dtype` is the type as NumPy has it; a stride is in bytes.
 fn borrow<'py, T: Element>(
     any: &Bound<'py, PyAny>,
     name: &str,
@@ -47,7 +47,7 @@ pub(super) struct Held<'py, T: Element> {
 
 impl<'py, T: Element + Copy> Held<'py, T> {
     /// Borrows the array `any`. An error, which calls the argument `name`, unless it is an array of this type with so many
-    /// dimensions.
+    /// dimensions. `copy` has the numbers in C order if the array is not contiguous, else None.
     pub(super) fn new(any: &Bound<'py, PyAny>, name: &str, dimensions: usize) -> PyResult<Self> {
         let array = borrow::<T>(any, name)?;
         if array.ndim() != dimensions {
@@ -61,7 +61,8 @@ impl<'py, T: Element + Copy> Held<'py, T> {
         Ok(Held { array, copy })
     }
 
-    /// The numbers in C order.
+    /// The numbers in C order. `self.array` is the caller's array, and `self.copy` its numbers in C order; None if the array
+    /// is contiguous.
     pub(super) fn slice(&self) -> &[T] {
         match &self.copy {
             Some(copy) => copy,
@@ -70,6 +71,7 @@ impl<'py, T: Element + Copy> Held<'py, T> {
     }
 
     /// The numbers of a matrix in C order; an error, which calls the argument `name`, unless it has this many columns.
+    /// `self.array` is the caller's array.
     pub(super) fn matrix(&self, columns: usize, name: &str) -> PyResult<&[T]> {
         match self.array.shape() {
             [_, width] if *width == columns => Ok(self.slice()),
@@ -81,7 +83,8 @@ impl<'py, T: Element + Copy> Held<'py, T> {
 /// An argument that is an array with this many axes. PyO3 adds the argument's name to errors as a note.
 pub(super) struct Array<'py, T: Element, const AXES: usize>(Held<'py, T>);
 
-/// Extracts a value, and adds its name to errors, as PyO3 does for the arguments of functions.
+/// Extracts a value, and adds its name to errors, as PyO3 does for the arguments of functions. `any` is the Python object to
+/// extract from, and `note` the line that is added to the error.
 pub(super) fn named<'py, T>(any: &Bound<'py, PyAny>, name: &str) -> PyResult<T>
 where
     T: for<'a> FromPyObject<'a, 'py, Error: Into<PyErr>>,
@@ -141,6 +144,7 @@ impl<'py, T: Element> FromPyObject<'_, 'py> for Changed<'py, T> {
     type Error = PyErr;
 
     /// Borrows the array `any` to write to it; an error if it is of another type, not contiguous, not writable or in use.
+    /// `dtype` is the type as NumPy has it.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let array = any.cast::<PyArrayDyn<T>>();
         let dtype = || T::get_dtype(any.py());
@@ -165,7 +169,8 @@ impl<T: Element> Changed<'_, T> {
     }
 }
 
-/// An array as (rows × columns); an array with one axis is one column. An error if it has more than two.
+/// An array as (rows × columns); an array with one axis is one column. An error if it has more than two. `view` is the array,
+/// borrowed.
 fn as_columns<'a, T: Element>(array: &'a PyReadonlyArrayDyn<'_, T>) -> PyResult<ArrayView2<'a, T>> {
     let view = array.as_array();
     let view = match view.ndim() {
@@ -186,7 +191,7 @@ macro_rules! held_blocks {
         impl<'py> FromPyObject<'_, 'py> for HeldBlock<'py> {
             type Error = PyErr;
 
-            /// Borrows the array `any`; an error if it is no array, or of another type.
+            /// Borrows the array `any`; an error if it is no array, or of another type. `dtype` is the type as NumPy has it.
             fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                 let array = any.cast::<PyUntypedArray>();
                 let dtype = array.map_err(|_| malformed("columns must be arrays"))?.dtype();
@@ -200,7 +205,7 @@ macro_rules! held_blocks {
         }
 
         impl HeldBlock<'_> {
-            /// The array as (rows × columns).
+            /// The array as (rows × columns). `array` is the caller's NumPy array of one type of number.
             pub(super) fn block(&self) -> PyResult<Block<'_>> {
                 match self {
                     $(HeldBlock::$name(array) => Ok(Block::$name(as_columns(array)?)),)*
@@ -221,7 +226,7 @@ pub(super) struct HeldColumns<'py>(Vec<HeldBlock<'py>>);
 impl<'py> FromPyObject<'_, 'py> for HeldColumns<'py> {
     type Error = PyErr;
 
-    /// Borrows the arrays of the iterable `any`.
+    /// Borrows the arrays of the iterable `any`. Each is a block of columns.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         let blocks = any.try_iter()?.map(|array| array?.extract());
         Ok(HeldColumns(blocks.collect::<PyResult<_>>()?))
@@ -229,7 +234,8 @@ impl<'py> FromPyObject<'_, 'py> for HeldColumns<'py> {
 }
 
 impl HeldColumns<'_> {
-    /// The columns of all arrays; an error if they are not equally long.
+    /// The columns of all arrays; an error if they are not equally long. `self.0` are the arrays, and `blocks` the same as
+    /// (rows × columns).
     pub(super) fn columns(&self) -> PyResult<Columns<'_>> {
         let blocks: PyResult<Vec<_>> = self.0.iter().map(HeldBlock::block).collect();
         Ok(Columns::new(blocks?)?)
@@ -245,7 +251,8 @@ pub(super) enum RowWeights<'py> {
 impl<'py> FromPyObject<'_, 'py> for RowWeights<'py> {
     type Error = PyErr;
 
-    /// Borrows an array of int64, (rows,), or of uint64, (rows, 2); an error for any other.
+    /// Borrows an array of int64, (rows,), or of uint64, (rows, 2); an error for any other. A whole number is how many times
+    /// a row counts; `parts` are 10^-18 rows, as two limbs of 64 bits, the lower one first.
     fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
         if any.cast::<PyArrayDyn<i64>>().is_ok() {
             return any.extract().map(RowWeights::Whole);
@@ -269,8 +276,8 @@ pub(super) struct HeldRows<'py> {
 }
 
 impl<'py> HeldRows<'py> {
-    /// Rows with these classes (-1: none) and weights (None: ones), which `threads` threads check in [`HeldRows::with`]. An error
-    /// if the number of classes is negative.
+    /// Rows with these classes (-1: none) and weights (None: ones), which `threads` threads check in [`HeldRows::with`]. An
+    /// error if the number of classes is negative. `n_classes` is how many classes there are.
     pub(super) fn new(
         classes: Codes<'py>,
         n_classes: i64,
@@ -281,6 +288,8 @@ impl<'py> HeldRows<'py> {
     }
 
     /// Calls `f` with the rows, without the GIL, and returns what it returns. An error if classes or weights are wrong.
+    /// `self.classes` has the class of each row, -1 for none, and `self.weights` its weight: whole numbers, or parts of a row
+    /// as two limbs of 64 bits; None for ones. `self.threads` is how many threads check them. A part is 10^-18 rows.
     pub(super) fn with<'a, R: Send>(
         &'a self,
         py: Python<'py>,
@@ -313,7 +322,8 @@ impl<T: Clone + Send + Sync> Shared<T> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The current value. If another thread is changing it, waits without the GIL, which that thread may need.
+    /// The current value. If another thread is changing it, waits without the GIL, which that thread may need. `self.0` is
+    /// the lock, with the `Arc` that is shared.
     pub(super) fn get(&self, py: Python<'_>) -> Arc<T> {
         match self.0.try_lock() {
             Ok(value) => value.clone(),
@@ -341,7 +351,7 @@ pub(super) struct Threads(pub(super) usize);
 impl FromPyObject<'_, '_> for Threads {
     type Error = PyErr;
 
-    /// The int as a number of threads; an error if it is below 1.
+    /// The int as a number of threads; an error if it is below 1. `any` is that int.
     fn extract(any: Borrowed<'_, '_, PyAny>) -> PyResult<Self> {
         match usize::try_from(any.extract::<i64>()?) {
             Ok(threads) if threads > 0 => Ok(Threads(threads)),
@@ -381,7 +391,8 @@ impl<'py, T: Element> IntoPyObject<'py> for NumPy<T> {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
-    /// A NumPy array of this shape, which takes over the numbers.
+    /// A NumPy array of this shape, which takes over the numbers. `self.numbers` are in C order, and `self.shape` has the
+    /// length of each axis.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let array = ArrayD::from_shape_vec(self.shape, self.numbers);
         let array = array.map_err(|error| malformed(error.to_string()))?;

@@ -30,7 +30,8 @@ macro_rules! classes {
             impl<'py> FromPyObject<'_, 'py> for $Held<'py> {
                 type Error = PyErr;
 
-                /// Borrows the fields of an object of the class; an error names the field.
+                /// Borrows the fields of an object of the class; an error names the field. `any` is that object, and `class`
+                /// has its fields.
                 fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                     let class = any.cast::<$Class>()?.get();
                     Ok($Held {
@@ -48,7 +49,7 @@ macro_rules! classes {
         impl<'py> FromPyObject<'_, 'py> for $Any<'py> {
             type Error = PyErr;
 
-            /// Borrows the fields of an object of any of the classes; an error for another object.
+            /// Borrows the fields of an object of any of the classes; an error for another object. `any` is that object.
             fn extract(any: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
                 $(
                     if any.is_instance_of::<$Class>() {

@@ -13,8 +13,9 @@ use crate::scale::Scale;
 use crate::{bins, moments, products};
 use pyo3::prelude::*;
 
-/// Returns the weight of the rows of each class, (classes,). `classes` is the class of each row, -1 for none; `weights` None: each
-/// row weighs 1.
+/// Returns the weight of the rows of each class, (classes,). `classes` is the class of each row, -1 for none; `weights` None:
+/// each row weighs 1. `n_classes` is how many classes there are, `threads` the most threads to use; the weights are whole
+/// numbers or parts (10^-18) of a row.
 #[pyfunction]
 pub(super) fn count_classes(
     py: Python,
@@ -30,11 +31,12 @@ pub(super) fn count_classes(
     Ok(Integers(counts))
 }
 
-/// Returns by how much leaving out a row changes the log density of its values in its own class, (rows,); NaN where that is not
-/// exact. Each feature has the scale z = (x - origin) / unit. `classes` is the class of each row, -1 for none, and `weights` its
-/// weight, None for ones. `curves` are mean, precision, n and spread, (features, classes), and the least variance of each feature;
-/// `enough` is what must remain of a sum of squares for the change to be exact: a share of it, and how many times the least
-/// variance.
+/// Returns by how much leaving out a row changes the log density of its values in its own class, (rows,); NaN where that is
+/// not exact. Each feature has the scale z = (x - origin) / unit. `classes` is the class of each row, -1 for none, and
+/// `weights` its weight, None for ones. `curves` are mean, precision, n and spread, (features, classes), and the least
+/// variance of each feature; `enough` is what must remain of a sum of squares for the change to be exact: a share of it, and
+/// how many times the least variance. `columns` are the features, which have a `floor`, the least variance, each. `threads`
+/// is the most threads to use.
 #[pyfunction]
 pub(super) fn one_less(
     py: Python,
@@ -60,7 +62,8 @@ pub(super) fn one_less(
     Ok(changes.into())
 }
 
-/// Whether some row of a sparse matrix of `n_columns` columns has a column twice; row i has `columns[offsets[i]..offsets[i + 1]]`.
+/// Whether some row of a sparse matrix of `n_columns` columns has a column twice; row i has
+/// `columns[offsets[i]..offsets[i + 1]]`. `threads` is the most threads to use.
 #[pyfunction]
 pub(super) fn has_twins(
     py: Python,
@@ -74,8 +77,8 @@ pub(super) fn has_twins(
     Ok(py.detach(|| crate::words::has_twins(offsets, columns, n_columns, *threads))?)
 }
 
-/// Functions that sum z = (x - origin) / unit, each column with its origin and unit: they return the weights of rows by class, and
-/// the sums. `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
+/// Functions that sum z = (x - origin) / unit, each column with its origin and unit: they return the weights of rows by
+/// class, and the sums. `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
 macro_rules! sums_on_scales {
     ($($name:ident by $kernel:path),*) => {$(
         #[pyfunction]
@@ -99,8 +102,9 @@ macro_rules! sums_on_scales {
 }
 sums_on_scales!(count_moments by moments::count_moments, count_products by products::count_products);
 
-/// Returns the numbers of the rows of each class, class after class and ascending within each; and where each class begins in them,
-/// then how many there are, (classes + 1,). `classes` is the class of each row, -1 for none.
+/// Returns the numbers of the rows of each class, class after class and ascending within each; and where each class begins in
+/// them, then how many there are, (classes + 1,). `classes` is the class of each row, -1 for none. `n_classes` is how many
+/// classes there are, `threads` the most threads to use.
 #[pyfunction]
 pub(super) fn by_class(
     py: Python,
@@ -114,7 +118,8 @@ pub(super) fn by_class(
     Ok((order.into(), starts.into()))
 }
 
-/// Returns the integers of a column minus `low`, (rows,); -1 where that is not one of 0 .. n_values - 1.
+/// Returns the integers of a column minus `low`, (rows,); -1 where that is not one of 0 .. n_values - 1. `threads` is the
+/// most threads to use.
 #[pyfunction]
 pub(super) fn shifted(
     py: Python,
@@ -129,9 +134,10 @@ pub(super) fn shifted(
     Ok(shifted.into())
 }
 
-/// Returns the weight of the rows of each class by value, (sum of `size`, classes): the values of a feature are its `size` from its
-/// `low` on. Also whether some value is outside that range. `classes` is the class of each row, -1 for none; `weights` None: each
-/// row weighs 1.
+/// Returns the weight of the rows of each class by value, (sum of `size`, classes): the values of a feature are its `size`
+/// from its `low` on. Also whether some value is outside that range. `classes` is the class of each row, -1 for none;
+/// `weights` None: each row weighs 1. `columns` are the features, all of integer types. `n_classes` is how many classes there
+/// are, `threads` the most threads to use; the values of feature after feature are the rows of the result.
 #[pyfunction]
 pub(super) fn count_codes(
     py: Python,
@@ -151,8 +157,9 @@ pub(super) fn count_codes(
     Ok((Integers(counts), any_outside))
 }
 
-/// Returns the weight of the rows of each class with values at most and above each feature's threshold, (features, 2, classes).
-/// `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1.
+/// Returns the weight of the rows of each class with values at most and above each feature's threshold, (features, 2,
+/// classes). `classes` is the class of each row, -1 for none; `weights` None: each row weighs 1. `columns` are the features;
+/// the threshold NaN allows only 0 and 1. `n_classes` is how many classes there are, `threads` the most threads to use.
 #[pyfunction]
 pub(super) fn count_flags(
     py: Python,
@@ -170,7 +177,8 @@ pub(super) fn count_flags(
     Ok(Integers(counts))
 }
 
-/// The bin of each row of a column, `floor((x - start) / width)`; the lowest int64 for NaN.
+/// The bin of each row of a column, `floor((x - start) / width)`; the lowest int64 for NaN. `start` is where bin 0 begins,
+/// `width` the width of every bin, and `threads` the most threads to use.
 #[pyfunction(name = "bins")]
 pub(super) fn bins_of(
     py: Python,
@@ -184,7 +192,8 @@ pub(super) fn bins_of(
     Ok(bins.into())
 }
 
-/// Returns the lowest and the highest value of each integer feature, (features,) each; 0 and -1 if it has none.
+/// Returns the lowest and the highest value of each integer feature, (features,) each; 0 and -1 if it has none. `columns` are
+/// the features; `threads` is the most threads to use.
 #[pyfunction]
 pub(super) fn span(
     py: Python,
@@ -196,7 +205,8 @@ pub(super) fn span(
     Ok((low.into(), high.into()))
 }
 
-/// An error unless every value is NaN or a whole number from 0 to 2^53.
+/// An error unless every value is NaN or a whole number from 0 to 2^53. `columns` are the features; `threads` is the most
+/// threads to use.
 #[pyfunction]
 pub(super) fn not_counts(py: Python, columns: HeldColumns, threads: Threads) -> PyResult<()> {
     let columns = columns.columns()?;

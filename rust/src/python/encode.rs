@@ -11,26 +11,30 @@ use pyo3::types::{PyList, PyString};
 /// (the code of each row, the row at which each code first occurs, how often each occurs).
 type Encoding = (NumPy<i32>, NumPy<i64>, NumPy<i64>);
 
-/// Converts an encoding for Python.
+/// Converts an encoding for Python. An encoding is the code of each row, the row at which each code first occurs, and how
+/// often each code occurs.
 fn to_encoding(encoded: Encoded) -> Encoding {
     (encoded.codes.into(), encoded.first.into(), encoded.counts.into())
 }
 
-/// Returns a 64-bit checksum of the bytes.
+/// Returns a 64-bit checksum of the bytes. `threads` is the most threads to use.
 #[pyfunction]
 pub(super) fn checksum(py: Python, bytes: Bytes, threads: Threads) -> PyResult<u64> {
     let bytes = &*bytes;
     Ok(py.detach(|| crate::checksum::checksum(bytes, *threads)))
 }
 
-/// Whether some field of a text may be a code that looks like a number, such as 007.
+/// Whether some field of a text may be a code that looks like a number, such as 007. `data` is the text as bytes. The answer
+/// may be a false yes.
 #[pyfunction]
 pub(super) fn any_leading_zero(py: Python, data: Bytes) -> PyResult<bool> {
     let bytes = &*data;
     Ok(py.detach(|| crate::zeros::any_leading_zero(bytes)))
 }
 
-/// Numbers the distinct rows of a byte matrix, (rows, width), in the order they first occur. Returns their [`Encoding`].
+/// Numbers the distinct rows of a byte matrix, (rows, width), in the order they first occur. Returns their [`Encoding`]. That
+/// is the code of each row, the row at which each code first occurs, and how often each code occurs. `threads` is the most
+/// threads to use.
 #[pyfunction]
 pub(super) fn encode_records(
     py: Python,
@@ -44,6 +48,7 @@ pub(super) fn encode_records(
 }
 
 /// Returns the bytes of the record of each of `codes`, one after the other; code i has row i of `records`, (records, width).
+/// `width` is the number of bytes of a record, `threads` the most threads to use.
 #[pyfunction]
 pub(super) fn decode_records(
     py: Python,
@@ -73,7 +78,8 @@ impl<'py> FromPyObject<'_, 'py> for HeldOffsets<'py> {
 }
 
 impl HeldOffsets<'_> {
-    /// The offsets as kernels read them.
+    /// The offsets as kernels read them. String i is from offset i to offset i + 1; offsets are int32 (narrow) or int64
+    /// (wide).
     pub(super) fn offsets(&self) -> Offsets<'_> {
         match self {
             HeldOffsets::Narrow(offsets) => Offsets::Narrow(offsets),
@@ -82,9 +88,10 @@ impl HeldOffsets<'_> {
     }
 }
 
-/// Numbers distinct strings in the order they first occur; string i is `data[offsets[i]..offsets[i + 1]]`. It is missing unless its
-/// bit in `valid`, Arrow's bitmap, is set, whose bit `valid_offset` is the first string's; None: no string is missing. `strip`
-/// removes white space from both ends first.
+/// Numbers distinct strings in the order they first occur; string i is `data[offsets[i]..offsets[i + 1]]`. It is missing
+/// unless its bit in `valid`, Arrow's bitmap, is set, whose bit `valid_offset` is the first string's; None: no string is
+/// missing. `strip` removes white space from both ends first. Returns the code of each string (-1: missing), the string at
+/// which each code first occurs, and how often each code occurs. `threads` is the most threads to use.
 #[pyfunction]
 pub(super) fn encode_strings(
     py: Python,
@@ -110,9 +117,11 @@ pub(super) enum Field {
     Word(NumPy<i32>, Vec<[i64; 2]>),
 }
 
-/// Returns the columns of plain lines of text, whose fields are divided by `delimiter`; None if they are not plain, for example
-/// because a word contains `quote`. `kinds` has a letter for each column: f (real), i (whole) or s (word). `missing` are the texts
-/// that mean a missing value, and `known` has the known words of each column, each on a line.
+/// Returns the columns of plain lines of text, whose fields are divided by `delimiter`; None if they are not plain, for
+/// example because a word contains `quote`. `kinds` has a letter for each column: f (real), i (whole) or s (word). `missing`
+/// are the texts that mean a missing value, and `known` has the known words of each column, each on a line. `data` is the
+/// text as bytes; `delimiter` and `quote` are bytes. A column of words is the number of each line's word and the (first byte,
+/// end) in the text of each new word.
 #[pyfunction]
 pub(super) fn parse_fields(
     py: Python,
@@ -144,11 +153,12 @@ pub(super) fn parse_fields(
     Some(columns?.into_iter().map(field).collect())
 }
 
-/// Numbers the distinct str of a list; None and NaN get -1. None if the list contains another object. Strings are Python's own, so
-/// this function keeps the GIL.
+/// Numbers the distinct str of a list; None and NaN get -1. None if the list contains another object. Strings are Python's
+/// own, so this function keeps the GIL. Returns the code of each object of the list, the index at which each code first
+/// occurs, and how often each code occurs. They are the fields `codes`, `first` and `counts` of `encoded`.
 #[pyfunction]
 pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding>> {
-    let mut numbering = Numbering::default();
+    let mut numbering = Numbering::default(); // finds the code of a string by its hash
     let mut encoded = Encoded::default();
     // The string of each code.
     let mut distinct: Vec<Bound<PyString>> = vec![];
@@ -164,7 +174,7 @@ pub(super) fn encode_objects(values: &Bound<PyList>) -> PyResult<Option<Encoding
         };
         let code = match string.to_str() {
             Ok(text) => numbering.number(text.as_bytes().hash(), |code| {
-                distinct[code].to_str().is_ok_and(|other| other == text)
+                distinct[code].to_str().is_ok_and(|string| string == text)
             }),
             // Lone surrogates have no UTF-8: all such strings get one hash, and Python itself compares them.
             Err(_) => numbering

@@ -31,7 +31,7 @@ impl<'py> IntoPyObject<'py> for Number {
     type Output = Bound<'py, PyAny>;
     type Error = PyErr;
 
-    /// A float or an int.
+    /// A float or an int. `py` is a proof that the thread has the GIL.
     fn into_pyobject(self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         match self {
             Number::Real(x) => Ok(PyFloat::new(py, x).into_any()),
@@ -41,7 +41,9 @@ impl<'py> IntoPyObject<'py> for Number {
 }
 
 impl From<Error> for PyErr {
-    /// The Python exception for an error: BadValue, NotThere, ValueError or OverflowError.
+    /// The Python exception for an error: BadValue, NotThere, ValueError or OverflowError. A bad value has the reason
+    /// (`fault`), and its `feature` and `row`, counted from 0. `remainder`, which is negative, is what would be left of the
+    /// sum of `word` in `class`, or of the number of the class's texts if there is no word.
     fn from(error: Error) -> PyErr {
         match error {
             Error::BadValue { fault, feature, row, value } => {

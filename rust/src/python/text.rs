@@ -12,7 +12,8 @@ use pyo3::types::{PyBytes, PyList, PyString};
 use std::borrow::Cow;
 use std::sync::{Arc, Mutex};
 
-/// The UTF-8 of a string, lone surrogates included. Borrowed from the string unless it has such.
+/// The UTF-8 of a string, lone surrogates included. Borrowed from the string unless it has such. `text` is the string without
+/// lone surrogates, `bytes` its UTF-8 with them.
 pub fn bytes_of<'a>(string: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> {
     if let Ok(text) = string.to_str() {
         return Ok(Cow::Borrowed(text.as_bytes()));
@@ -21,7 +22,7 @@ pub fn bytes_of<'a>(string: &'a Bound<'_, PyString>) -> PyResult<Cow<'a, [u8]>> 
     Ok(Cow::Owned(bytes.cast::<PyBytes>()?.as_bytes().to_vec()))
 }
 
-/// A str of UTF-8, lone surrogates included.
+/// A str of UTF-8, lone surrogates included. `bytes` are the UTF-8.
 pub fn string_of<'py>(py: Python<'py>, bytes: &[u8]) -> PyResult<Bound<'py, PyString>> {
     match std::str::from_utf8(bytes) {
         Ok(text) => Ok(PyString::new(py, text)),
@@ -39,7 +40,8 @@ static ASKING: Mutex<()> = Mutex::new(());
 /// Calls function `name` of `banbury.characters` and hands the table that it returns to `take`, unless `is_there` says that
 /// another thread has done so. An error if Python raises one.
 ///
-/// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock.
+/// Takes the GIL. A thread that waits for the lock releases the GIL, so there is no deadlock. The table
+/// says of each character what it is; `taken` is an error if Python raised one, and `_lock` keeps other threads waiting.
 fn ask(
     name: &str,
     is_there: fn() -> bool,
@@ -81,7 +83,8 @@ const TABLES: Source = Source {
     },
 };
 
-/// The pattern of this name; an error if there is none.
+/// The pattern of this name; an error if there is none. A pattern says where a text is cut into words; `Given` texts are
+/// lists of words.
 fn pattern_of(name: &str) -> PyResult<Pattern> {
     match name {
         "word" => Ok(Pattern::Word),
@@ -99,7 +102,7 @@ fn pattern_of(name: &str) -> PyResult<Pattern> {
 pub struct Tokeniser(Arc<text::Tokeniser>);
 
 impl Tokeniser {
-    /// The kernel. Release the GIL before running it on other threads, as it may need the GIL there.
+    /// The kernel. Release the GIL before running it on other threads, as it may need the GIL there. It is shared by threads.
     pub fn inner(&self) -> &Arc<text::Tokeniser> {
         &self.0
     }
@@ -108,8 +111,10 @@ impl Tokeniser {
 #[pymethods]
 impl Tokeniser {
     /// A tokeniser with these [`Settings`]: `shortest` and `longest` are the numbers of words (or, with `characters`, of
-    /// characters) of n-grams, `log` and `length` damp counts, and `only`, if not empty, has the tokens that are kept. A ValueError
-    /// if settings contradict each other.
+    /// characters) of n-grams, `log` and `length` damp counts, and `only`, if not empty, has the tokens that are kept. A
+    /// ValueError if settings contradict each other. `pattern` is the name of where texts are cut, and `stop_words` are the
+    /// words that are left out; texts are lower-cased if `lowercase`. With `log` a token that occurs n times counts log(1 +
+    /// n), and with `length` counts are divided by their Euclidean length.
     #[new]
     #[pyo3(signature = (pattern, lowercase, characters, shortest, longest, stop_words, log, length, only=vec![]))]
     fn new(
@@ -124,6 +129,7 @@ impl Tokeniser {
         only: Vec<Bound<'_, PyString>>,
     ) -> PyResult<Self> {
         characters::register(TABLES);
+        // The number of words of an n-gram as a byte, and words as UTF-8.
         let gram_size = |size: i64| {
             u8::try_from(size).map_err(|_| {
                 malformed(format!(
@@ -160,7 +166,8 @@ impl Tokeniser {
         self.0.settings().length
     }
 
-    /// Returns the tokens of one text: a str, or for 'given' a list of str.
+    /// Returns the tokens of one text: a str, or for 'given' a list of str. `self.0` is the tokeniser; `words` are the
+    /// list's, as UTF-8.
     fn tokens<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyList>> {
         let py = text.py();
         let tokens = of_one(
@@ -175,8 +182,9 @@ impl Tokeniser {
         Ok(list)
     }
 
-    /// Returns where the tokens of one text start and end, each (tokens,), in characters of the text, or for 'given' in words of
-    /// the list.
+    /// Returns where the tokens of one text start and end, each (tokens,), in characters of the text, or for 'given' in words
+    /// of the list. `self.0` is the tokeniser; `words` are the list's, as UTF-8, and a span is the start and the end of a
+    /// token.
     fn places<'py>(&self, text: &Bound<'py, PyAny>) -> PyResult<(Places<'py>, Places<'py>)> {
         let py = text.py();
         let tokens = of_one(
@@ -193,8 +201,8 @@ impl Tokeniser {
 /// One position for each token.
 type Places<'py> = Bound<'py, PyArray1<i64>>;
 
-/// Returns the tokens of a str, which `read` fills in from its UTF-8, or of a list of str, which `gather` fills in; a TypeError for
-/// anything else.
+/// Returns the tokens of a str, which `read` fills in from its UTF-8, or of a list of str, which `gather` fills in; a
+/// TypeError for anything else. `words` are the UTF-8 of that list.
 fn of_one(
     text: &Bound<'_, PyAny>,
     read: impl FnOnce(&[u8], &mut Tokens) -> Result<(), Error>,

@@ -32,7 +32,8 @@ pub fn is_joiner(byte: u8) -> bool {
 pub struct Plain;
 
 impl Plain {
-    /// A mask whose bit `i` is 1 if `holds` is true of byte `i`.
+    /// A mask whose bit `i` is 1 if `holds` is true of byte `i` of the block. `flags` is 1 or 0 for each byte, and `eights`
+    /// are the same flags, eight by eight.
     #[inline(always)]
     fn mask(block: &[u8; BLOCK], holds: impl Fn(u8) -> bool) -> u64 {
         let flags = block.map(|byte| u8::from(holds(byte))); // 1 or 0 for each byte
@@ -45,7 +46,8 @@ impl Plain {
 }
 
 impl Machine for Plain {
-    /// Returns what the bytes of a block are, with ASCII letters lower-cased if `lowercase`.
+    /// Returns what the bytes of a block are, with ASCII letters lower-cased if `lowercase`. Masks have a bit for each byte:
+    /// `word` for ASCII word characters, `joiner` for signs that may join words, `beyond` for bytes beyond ASCII.
     #[inline(always)]
     fn classify(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
         let is_word = |byte: u8| {
@@ -116,8 +118,9 @@ mod wide {
         high
     };
 
-    /// Half a block: the masks of word characters, joiners and bytes beyond ASCII, and the bytes, with ASCII letters lower-cased if
-    /// `lowercase`.
+    /// Half a block: the masks of word characters, joiners and bytes beyond ASCII, and the bytes, with ASCII letters
+    /// lower-cased if `lowercase`. `bytes` are the half; `machine` is a proof that the processor has AVX2. A mask has a bit
+    /// for each byte.
     #[inline(always)]
     fn half(machine: V3, bytes: [u8; 32], lowercase: bool) -> (u32, u32, u32, [u8; 32]) {
         let (avx, avx2) = (machine.avx, machine.avx2);
@@ -157,7 +160,9 @@ mod wide {
     }
 
     impl Machine for V3 {
-        /// Returns what the bytes of a block are, half by half, with ASCII letters lower-cased if `lowercase`.
+        /// Returns what the bytes of a block are, half by half, with ASCII letters lower-cased if `lowercase`. Masks have a
+        /// bit for each byte: `word` for ASCII word characters, `joiner` for signs that may join words, `beyond` for bytes
+        /// beyond ASCII.
         #[inline(always)]
         fn classify(self, block: &[u8; BLOCK], lowercase: bool) -> ClassifiedBlock {
             let [first, second]: [[u8; 32]; 2] = cast(*block);
@@ -182,7 +187,8 @@ pub trait Job {
     fn run<M: Machine>(self, machine: M) -> Self::Output;
 }
 
-/// Runs a job with the widest instructions at hand, which give the same answer as all others.
+/// Runs a job with the widest instructions at hand, which give the same answer as all others. `On` is a job and the machine,
+/// a proof that the processor has AVX2. Returns what the job returns.
 #[inline(always)]
 pub fn run<J: Job>(job: J) -> J::Output {
     #[cfg(target_arch = "x86_64")]

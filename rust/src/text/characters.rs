@@ -66,7 +66,7 @@ impl Kind {
     }
 }
 
-/// A value per code point, in pages of 256; equal pages are stored once.
+/// An entry per code point, in pages of 256; equal pages are stored once.
 #[derive(Debug)]
 pub struct Pages<T> {
     /// For each 256 code points, which of `pages` they have.
@@ -75,14 +75,15 @@ pub struct Pages<T> {
 }
 
 impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
-    /// The values that `value` returns for code points, each of which it is called with.
-    fn new(value: impl Fn(usize) -> T) -> Self {
+    /// A table of the entries that `entry_of` returns for code points; it is called with each of them. Every 256 code points
+    /// are a page; equal pages are stored once.
+    fn new(entry_of: impl Fn(usize) -> T) -> Self {
         // Where each distinct page is in `pages`.
         let mut page_numbers: HashMap<[T; 256], u16> = HashMap::new();
         let mut pages = vec![];
         // For each 256 code points, the index of their page in `pages`.
         let index = (0..CODES / 256).map(|number| {
-            let page = std::array::from_fn(|i| value(number * 256 + i));
+            let page = std::array::from_fn(|i| entry_of(number * 256 + i));
             *page_numbers.entry(page).or_insert_with(|| {
                 pages.push(page);
                 pages.len() as u16 - 1
@@ -91,7 +92,8 @@ impl<T: Copy + Eq + std::hash::Hash> Pages<T> {
         Pages { index: index.collect(), pages }
     }
 
-    /// The value of a code point; that of U+0000 for a number that is no code point.
+    /// The entry of a code point; that of U+0000 for a number that is no code point. `self.index` has, for each 256 code
+    /// points, the index of their page in `self.pages`, and a page has an entry for each of them.
     #[inline(always)]
     fn get(&self, code: u32) -> T {
         let page = self.index.get(code as usize / 256).copied().unwrap_or(0);
@@ -128,8 +130,9 @@ pub struct Characters {
 }
 
 impl Characters {
-    /// The characters of a table of [`set_characters`]; an error if the table has another length or a lower case that is no code
-    /// point.
+    /// The characters of a table of [`set_characters`]; an error if the table has another length or a lower case that is no
+    /// code point. The table has for each code point its lower case in the low 21 bits, and two flags above: [`WORD`] for a
+    /// word character, [`SPACE`] for white space.
     fn new(table: &[u32]) -> Result<Self, Error> {
         demand(table.len() == CODES, "a character table has 0x110000 entries")?;
         demand(
@@ -150,9 +153,11 @@ impl Characters {
         });
         // The entry in `twos` of a code point, as it is or lower-cased.
         let two = |code: u32, lower: bool| {
+            // What the character is; and the code point of the character as it is, or of its lower case (None if
+            // that is not one).
             let kind = Kind(pages.get(code));
             let written = if lower { kind.lower(code) } else { Some(code) };
-            // Below 0x80 two bytes are one too many.
+            // Its bytes, if they are two: a and b. Below 0x80 two bytes are one too many.
             match written.filter(|_| code >= 0x80).map(utf8::encode) {
                 Some(([a, b, ..], 2)) => {
                     u32::from(u16::from_le_bytes([a, b]))
@@ -173,11 +178,13 @@ impl Characters {
         self.two(four, lower).or_else(|| self.three(four, lower))
     }
 
-    /// The first character of the next four bytes of a text, lower-cased if `lower`; None unless it and its lower case have two
-    /// bytes.
+    /// The first character of the next four bytes of a text, lower-cased if `lower`; None unless it and its lower case have
+    /// two bytes. `self.twos[0]` has an entry for each code point of at most two bytes as it is, `self.twos[1]` lower-cased:
+    /// its bytes in the low 16 bits, and two flags; 0 if it is not two bytes. The flags are whether it is a word character,
+    /// and whether it is white space.
     #[inline(always)]
     pub fn two(&self, four: [u8; 4], lower: bool) -> Option<Short> {
-        let bytes = u32::from_le_bytes(four);
+        let bytes = u32::from_le_bytes(four); // the four bytes as a number, the first one lowest
         // The code point, if these are the bits of a character of two bytes in UTF-8.
         let code = (bytes & 0x1F) << 6 | bytes >> 8 & 0x3F;
         if bytes & 0xC0E0 != 0x80C0 {
@@ -189,16 +196,17 @@ impl Characters {
         (entry != 0).then_some(Short { bytes: entry.to_le_bytes(), width: 2, is_word, is_space })
     }
 
-    /// The first character of the next four bytes of a text; None unless it has three bytes and, if `lower`, is its own lower case.
+    /// The first character of the next four bytes of a text; None unless it has three bytes and, if `lower`, is its own lower
+    /// case.
     #[inline(always)]
     pub fn three(&self, four: [u8; 4], lower: bool) -> Option<Short> {
-        let bytes = u32::from_le_bytes(four);
+        let bytes = u32::from_le_bytes(four); // the four bytes as a number, the first one lowest
         // The code point, if these are the bits of a character of three bytes in UTF-8.
         let code = (bytes & 0x0F) << 12 | (bytes >> 8 & 0x3F) << 6 | bytes >> 16 & 0x3F;
         if bytes & 0xC0_C0F0 != 0x80_80E0 {
             return None;
         }
-        let kind = self.get(code);
+        let kind = self.get(code); // what the character is
         let (is_word, is_space) = (kind.is_word(lower), kind.is_space(lower));
         let is_short = code >= 0x800 && (!lower || kind.is_lower());
         is_short.then_some(Short { bytes: four, width: 3, is_word, is_space })
@@ -210,7 +218,8 @@ impl Characters {
         Kind(self.pages.get(code))
     }
 
-    /// The lower case of a character that begins at byte `at` of a text; the character itself unless `lowercase`.
+    /// The lower case of a character that begins at byte `at` of a text; the character itself unless `lowercase`. `text` is
+    /// UTF-8; `character` has the code point and the number of its bytes.
     pub fn lower(
         &self,
         text: &[u8],
@@ -270,13 +279,15 @@ fn source() -> Result<Source, Error> {
 mod tables;
 
 /// Takes a table: per code point the lower case in the low 21 bits, bit 21 if it is a word character, bit 22 if white space.
+/// Later calls have no effect.
 pub fn set_characters(table: &[u32]) -> Result<(), Error> {
     let characters = Characters::new(table)?;
     CHARACTERS.get_or_init(|| characters);
     Ok(())
 }
 
-/// Takes a table: per code point 1 if it is cased and not ignorable, 2 if it is ignorable to case, else 0.
+/// Takes a table: per code point 1 if it is cased and not ignorable, 2 if it is ignorable to case, else 0. The table says
+/// what each character means for the lower case of a capital sigma beside it. Later calls have no effect.
 pub fn set_bearings(table: &[u8]) -> Result<(), Error> {
     demand(table.len() == CODES, "a character table has 0x110000 entries")?;
     BEARINGS.get_or_init(|| {
@@ -299,7 +310,8 @@ pub fn have_bearings() -> Option<&'static Bearings> {
     BEARINGS.get()
 }
 
-/// The characters, fetched at the first call. Fetching may wait for the GIL.
+/// The characters, fetched at the first call. Fetching may wait for the GIL. The table says of every character whether it is
+/// a letter of words or white space, and what its lower case is.
 pub fn characters() -> Result<&'static Characters, Error> {
     match CHARACTERS.get() {
         Some(characters) => Ok(characters),
@@ -307,7 +319,8 @@ pub fn characters() -> Result<&'static Characters, Error> {
     }
 }
 
-/// The bearings, fetched at the first call. Fetching may wait for the GIL.
+/// The bearings, fetched at the first call. Fetching may wait for the GIL. They say of every character whether it has a case,
+/// or is passed over when a capital sigma is lower-cased.
 pub fn bearings() -> Result<&'static Bearings, Error> {
     match BEARINGS.get() {
         Some(bearings) => Ok(bearings),
@@ -325,12 +338,13 @@ fn fetch<T>(
     have().ok_or_else(|| Error::malformed("the source of characters gave none"))
 }
 
-/// The lower case of the capital sigma that starts at byte `at`, two bytes wide: ς after a cased letter unless one
-/// follows, looking through what is ignorable; else σ.
+/// The lower case of the capital sigma that starts at byte `at`, two bytes wide: ς after a cased letter unless one follows,
+/// looking through what is ignorable; else σ. `text` is UTF-8. Returns a code point; an error if the table of bearings cannot
+/// be fetched.
 #[cold]
 fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
     let bearings = bearings()?;
-    let (before, after) = (&text[..at], &text[at + 2..]);
+    let (before, after) = (&text[..at], &text[at + 2..]); // the text on either side of the sigma
     let follows_cased =
         is_nearest_cased(bearings, before, utf8::last, |text, width| &text[..text.len() - width]);
     let precedes_cased =
@@ -338,8 +352,9 @@ fn lower_sigma(text: &[u8], at: usize) -> Result<u32, Error> {
     Ok(if follows_cased && !precedes_cased() { 0x03C2 } else { 0x03C3 }) // ς or σ
 }
 
-/// Whether the nearest character of a text that is not ignorable is cased; false if there is none. `nearest` reads the nearest
-/// character of a text, its first or its last, and `without(text, width)` cuts it off.
+/// Whether the nearest character of a text that is not ignorable is cased; false if there is none. `nearest` reads the
+/// nearest character of a text, its first or its last, and `without(text, width)` cuts it off. `bearings` say of each
+/// character whether it is cased, ignorable, or neither; `width` is in bytes.
 fn is_nearest_cased(
     bearings: &Bearings,
     mut text: &[u8],

@@ -69,7 +69,9 @@ pub struct Tokeniser {
 }
 
 impl Tokeniser {
-    /// Refuses settings that contradict each other.
+    /// Refuses settings that contradict each other. An n-gram has `shortest` to `longest` words (or characters, with
+    /// `characters`). `stop_words` are left out before n-grams are made; `only`, unless it is empty, has the tokens that are
+    /// kept afterwards.
     pub fn new(settings: Settings) -> Result<Self, Error> {
         let Settings { pattern, characters, shortest, longest, .. } = settings;
         if shortest < 1 || shortest > longest || longest > LONGEST {
@@ -92,14 +94,16 @@ impl Tokeniser {
 
     /// The tokens of one text: words (or characters) in text order, then 2-grams, and so on. `tokens` is cleared first.
     ///
-    /// Refuses a text of 4 GB or more, and, for [`Pattern::Given`], every text.
+    /// Refuses a text of 4 GB or more, and, for [`Pattern::Given`], every text. `text` is UTF-8; `tokens` gets the text as it
+    /// was read and, in order, the span of each token in it.
     pub fn read(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.read_all(text, tokens)?;
         self.keep(tokens);
         Ok(())
     }
 
-    /// [`Tokeniser::read`] without leaving out tokens that are not in `only`.
+    /// [`Tokeniser::read`] without leaving out tokens that are not in `only`. `text` is UTF-8. An n-gram has
+    /// `self.settings.shortest` to `self.settings.longest` words (or characters, with `self.settings.characters`).
     fn read_all(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         if !self.settings.characters && self.settings.longest > 1 {
@@ -110,7 +114,8 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Removes the tokens that are not in `self.only`, unless that is empty: then all are kept.
+    /// Removes the tokens that are not in `self.only`, unless that is empty: then all are kept. `self.only` is a set of
+    /// tokens as bytes.
     #[inline(always)]
     fn keep(&self, tokens: &mut Tokens) {
         if !self.only.is_empty() {
@@ -118,13 +123,16 @@ impl Tokeniser {
         }
     }
 
-    /// Removes the spans in `tokens` of tokens that are not in `self.only`; `named` has the same tokens, in order, with their text.
+    /// Removes the spans in `tokens` of tokens that are not in `self.only`; `named` has the same tokens, in order, with their
+    /// text. `tokens.spans` has where each token begins and ends; `self.only` is a set of tokens as bytes.
     fn keep_as(&self, named: &Tokens, tokens: &mut Tokens) {
         let mut names = named.iter();
         tokens.spans.retain(|_| names.next().is_some_and(|name| self.only.contains(name)));
     }
 
     /// Replaces `tokens` with the words (or characters) of one text, without stop words, before n-grams are made of them.
+    /// `text` is UTF-8; `self.settings` say where words begin and end (`pattern`), whether they are lower-cased, and whether
+    /// tokens are characters; `self.stop_words` are left out.
     #[inline(always)]
     fn units(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         let Settings { pattern, lowercase, characters, .. } = self.settings;
@@ -144,23 +152,26 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Sets the spans of `tokens` to where the tokens that [`Tokeniser::read`] finds are in the text, in characters; an n-gram
-    /// reaches from its first word to the end of its last. The text of `tokens` has no meaning then.
+    /// Sets the spans of `tokens` to where the tokens that [`Tokeniser::read`] finds are in the text, in characters; an
+    /// n-gram reaches from its first word to the end of its last. The text of `tokens` has no meaning then. `text` is UTF-8.
+    /// `self.settings` say whether the text is lower-cased, whether tokens are characters, and how many words (or characters)
+    /// n-grams have, from `shortest` to `longest`. `self.only`, unless it is empty, has the tokens that are kept.
     pub fn places(&self, text: &[u8], tokens: &mut Tokens) -> Result<(), Error> {
         self.units(text, tokens)?;
         let Settings { lowercase, characters, shortest, longest, .. } = self.settings;
         places::replace(text, lowercase, characters, tokens)?;
         tokens.grams(shortest, longest);
         if !self.only.is_empty() {
-            let mut named = Tokens::default();
+            let mut named = Tokens::default(); // the same tokens with their text
             self.read_all(text, &mut named)?;
             self.keep_as(&named, tokens);
         }
         Ok(())
     }
 
-    /// [`Tokeniser::read`] for a text that was cut into `words` elsewhere, in order. The words stay as they are.
-    /// Refuses words of 4 GB or more together, and every text unless the pattern is [`Pattern::Given`].
+    /// [`Tokeniser::read`] for a text that was cut into `words` elsewhere, in order. The words stay as they are. Refuses
+    /// words of 4 GB or more together, and every text unless the pattern is [`Pattern::Given`]. Words are bytes, without stop
+    /// words afterwards; `tokens` gets their n-grams.
     pub fn gather<'t>(
         &self,
         words: impl Iterator<Item = &'t [u8]>,
@@ -171,7 +182,9 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// [`Tokeniser::gather`] without leaving out tokens that are not in `only`.
+    /// [`Tokeniser::gather`] without leaving out tokens that are not in `only`. `words` are the bytes of each word; those in
+    /// `self.stop_words` are left out. `tokens.text` gets the words, `tokens.spans` where the n-grams of
+    /// `self.settings.shortest` to `self.settings.longest` words begin and end in it.
     fn gather_all<'t>(
         &self,
         words: impl Iterator<Item = &'t [u8]>,
@@ -189,7 +202,8 @@ impl Tokeniser {
         Ok(())
     }
 
-    /// Empties `tokens`; an error unless the pattern is [`Pattern::Given`].
+    /// Empties `tokens`; an error unless the pattern is [`Pattern::Given`]. `self.settings.pattern` says where texts are cut;
+    /// with [`Pattern::Given`], the caller has cut them into words.
     fn begin_given(&self, tokens: &mut Tokens) -> Result<(), Error> {
         tokens.clear();
         demand(
@@ -198,8 +212,10 @@ impl Tokeniser {
         )
     }
 
-    /// Sets the spans of `tokens` to where the tokens that [`Tokeniser::gather`] makes of `words` are, in words, counted from 0. The
-    /// text of `tokens` has no meaning then.
+    /// Sets the spans of `tokens` to where the tokens that [`Tokeniser::gather`] makes of `words` are, in words, counted from
+    /// 0. The text of `tokens` has no meaning then. `words` are the bytes of each word; those in `self.stop_words` are left
+    /// out. N-grams have `self.settings.shortest` to `self.settings.longest` words; `self.only`, unless it is empty, has the
+    /// tokens that are kept.
     pub fn numbers<'t>(
         &self,
         words: impl Iterator<Item = &'t [u8]> + Clone,
@@ -207,11 +223,12 @@ impl Tokeniser {
     ) -> Result<(), Error> {
         self.begin_given(tokens)?;
         let is_kept = |(_, word): &(u32, &[u8])| !self.stop_words.contains(word);
+        // The words that are not left out, with their index among all words.
         let numbered_words = (0..).zip(words.clone()).filter(is_kept);
         tokens.spans.extend(numbered_words.map(|(i, _)| Span { start: i, end: i + 1 }));
         tokens.grams(self.settings.shortest, self.settings.longest);
         if !self.only.is_empty() {
-            let mut named = Tokens::default();
+            let mut named = Tokens::default(); // the same tokens with their text
             self.gather_all(words, &mut named)?;
             self.keep_as(&named, tokens);
         }

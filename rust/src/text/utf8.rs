@@ -15,7 +15,8 @@ fn stray(byte: u8) -> Character {
 
 /// The first character of bytes that are not empty; of none, U+0000 with a width of 0.
 ///
-/// A byte that starts no well-formed sequence is a character by itself, one of U+DC80 to U+DCFF.
+/// A byte that starts no well-formed sequence is a character by itself, one of U+DC80 to U+DCFF. A character is its code
+/// point and its width, the number of its bytes.
 #[inline(always)]
 pub fn first(bytes: &[u8]) -> Character {
     // A sequence has the bytes a, b, c and d, or the first of them. `tail` is the six bits of a byte after the first one.
@@ -41,7 +42,8 @@ pub fn first(bytes: &[u8]) -> Character {
     }
 }
 
-/// The last character of bytes that are not empty, as reading from the front finds it.
+/// The last character of bytes that are not empty, as reading from the front finds it. A character is its code point and its
+/// width, the number of its bytes; a byte that is not UTF-8 is one by itself.
 pub fn last(bytes: &[u8]) -> Character {
     let end = bytes.len();
     // How many bytes there are from the last one on that may begin a character.

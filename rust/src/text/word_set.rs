@@ -12,8 +12,8 @@ pub struct WordSet {
     lengths: Vec<u64>,
 }
 
-/// Returns the first byte of a word, and a mask with the bit of its length in [`WordSet::lengths`]. The first byte of an empty word
-/// is 0.
+/// Returns the first byte of a word, and a mask with the bit of its length in [`WordSet::lengths`]. The first byte of an
+/// empty word is 0. A word is bytes; all lengths from 63 on share a bit.
 #[inline(always)]
 fn glance(word: &[u8]) -> (usize, u64) {
     let first = word.first().copied().unwrap_or(0);
@@ -21,7 +21,8 @@ fn glance(word: &[u8]) -> (usize, u64) {
 }
 
 impl WordSet {
-    /// The set of these words.
+    /// The set of these words. Words are bytes. `set.lengths[first byte]` has a bit for each length of words with that first
+    /// byte; `set.numbering` finds a word's index in `set.words` by its hash.
     pub fn new(words: &[Vec<u8>]) -> Self {
         let mut set = WordSet::default();
         for word in words {
@@ -29,9 +30,10 @@ impl WordSet {
             let (first, length) = glance(word);
             set.lengths[first] |= length;
             set.words.push(word.clone());
-            // The number of the word is its index in `words`. A word that is there twice does no harm.
-            let is_known = |_| false;
-            set.numbering.number(word.as_slice().hash(), is_known);
+            // The number of the word is its index in `words`. None counts as the same, since a word that is there twice does
+            // no harm.
+            let is_same = |_| false;
+            set.numbering.number(word.as_slice().hash(), is_same);
         }
         set
     }
@@ -41,7 +43,8 @@ impl WordSet {
         self.words.is_empty()
     }
 
-    /// Whether the set has this word.
+    /// Whether the set has this word. `self.lengths[first byte]` has a bit for each length of words with that first byte;
+    /// `self.numbering` finds a word's index in `self.words` by its hash.
     #[inline(always)]
     pub fn contains(&self, word: &[u8]) -> bool {
         let (first, length) = glance(word);
