@@ -780,8 +780,8 @@ class Family:
     def log_prior(self, parameters: Any, sums: Any, choice: Choice) -> float:
         """Returns the log prior that "map" and "mean" add to the log-likelihood of the parameters.
 
-        It is known up to a constant; 0 without a prior. ``parameters`` were estimated from ``sums``. The mean under a Dirichlet, Beta or Gamma prior is the mode
-        under one that is worth one more of each.
+        It is known up to a constant; 0 without a prior. ``parameters`` were estimated from ``sums``. The mean under a
+        Dirichlet, Beta or Gamma prior is the mode under one that is worth one more of each.
         """
         return 0.0
 
