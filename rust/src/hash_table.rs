@@ -195,14 +195,14 @@ struct Numbered {
     /// The upper half of the key's hash.
     hash: u32,
     /// The key's number + 1; 0 if the slot is empty.
-    after: u32,
+    number_plus_one: u32,
 }
 
 impl Entry for Numbered {
     /// Whether no key has the slot.
     #[inline(always)]
     fn is_empty(&self) -> bool {
-        self.after == 0
+        self.number_plus_one == 0
     }
 
     /// The upper half of the key's hash, which is kept.
@@ -239,10 +239,11 @@ impl Numbering {
     #[inline(always)]
     pub fn number(&mut self, hash: u64, is_equal: impl Fn(usize) -> bool) -> usize {
         let hash = (hash >> 32) as u32; // the upper half, which entries keep
-        let after = self.0.len() as u32 + 1; // the number of a new key + 1
-        let is_match = |entry: Numbered| entry.hash == hash && is_equal(entry.after as usize - 1);
-        let new = || Numbered { hash, after };
-        self.0.find_or_insert(u64::from(hash), is_match, new).after as usize - 1
+        let number_plus_one = self.0.len() as u32 + 1; // of a new key
+        let is_match =
+            |entry: Numbered| entry.hash == hash && is_equal(entry.number_plus_one as usize - 1);
+        let new = || Numbered { hash, number_plus_one };
+        self.0.find_or_insert(u64::from(hash), is_match, new).number_plus_one as usize - 1
     }
 
     /// Whether there is a key with this hash for which `is_equal` is true, which is called with the number of a key that may be
@@ -250,7 +251,8 @@ impl Numbering {
     #[inline(always)]
     pub fn has(&self, hash: u64, is_equal: impl Fn(usize) -> bool) -> bool {
         let hash = (hash >> 32) as u32; // the upper half, which entries keep
-        let is_match = |entry: Numbered| entry.hash == hash && is_equal(entry.after as usize - 1);
+        let is_match =
+            |entry: Numbered| entry.hash == hash && is_equal(entry.number_plus_one as usize - 1);
         !self.0.find(u64::from(hash), is_match).is_empty()
     }
 }

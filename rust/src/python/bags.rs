@@ -64,8 +64,8 @@ impl Bags {
 
 #[pymethods]
 impl Bags {
-    /// Keeps the arrays: text i has the distinct words `words[offsets[i]..offsets[i + 1]]`, which are ranks below `n_words`,
-    /// each as often as `times` says; `hashes` has a hash of each text. Whether the arrays fit each other is checked where they
+    /// Keeps the arrays: text i has the distinct words `words[offsets[i]..offsets[i + 1]]`, the places, below `n_words`, of words in
+    /// the vocabulary that is weighed, each as often as `times` says; `hashes` has a hash of each text. Whether the arrays fit each other is checked where they
     /// are used.
     #[new]
     fn new(

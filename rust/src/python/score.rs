@@ -254,7 +254,8 @@ pub(super) fn kernels_left_out(
     Ok(log_densities.into())
 }
 
-/// Scores all rows by a model: `log_prior` of each class, and `parts`, which have the rows. `want` is "class", "parts" (each
+/// Scores all rows by a model: `log_prior` of each class, and `parts`, each of which has the parameters of some features of one
+/// kind and the values of all rows in these features. `want` is "class", "parts" (each
 /// feature's log-likelihood) or a kind of score: "log_joint", "posterior" or "log_posterior". Returns classes, (rows,),
 /// log-likelihoods, (rows, features, classes), or scores, (rows, classes); and how many rows are impossible in every class.
 #[pyfunction]

@@ -45,11 +45,13 @@ impl Plan {
             let finder = match &group.other {
                 None => CellFinder::Column,
                 Some((other, second)) => {
-                    let width = second.iter().max().map_or(1, |last| last + 1); // cells per first code
-                    // A cell is the sum of what both codes add. If what the first one adds are multiples of the width, it is
-                    // divided by it, so that pairs can share the lookup.
-                    let are_multiples = group.first.iter().all(|first| first.is_multiple_of(width));
-                    let width = if are_multiples { width } else { 1 };
+                    // How many cells there are for each code of the first column.
+                    let n_second = second.iter().max().map_or(1, |last| last + 1);
+                    // A cell is the sum of what both codes add. If what the first one adds are multiples of `n_second`, it
+                    // is divided by that, so that pairs can share the lookup.
+                    let are_multiples =
+                        group.first.iter().all(|first| first.is_multiple_of(n_second));
+                    let width = if are_multiples { n_second } else { 1 }; // by which what the first code adds is divided
                     let first_numbers = group.first.iter().map(|first| first / width).collect();
                     let first_lookup = plan.share_lookup(group.column, first_numbers);
                     let second_lookup = plan.share_lookup(*other, second.clone());

@@ -134,7 +134,8 @@ impl Corrections for Surprise<'_> {
     }
 
     /// Adds `steps`, C (μ before − μ after), `[stored class]`, to the surprise C (y − μ) of row number `row`; all surprises are
-    /// `[stored class][row]`.
+    /// `[stored class][row]`. C is the strength of corrections, y is 1 for the class of the row and 0 for the others, μ the
+    /// probability of the class; of two classes, only one is stored. The place of the row in the order does not matter here.
     #[inline(always)]
     fn add(&mut self, row: usize, _place: usize, steps: &[f64]) {
         let surprises = self.surprise[row..].iter_mut().step_by(self.n_rows);

@@ -327,8 +327,8 @@ impl Lookups<'_> {
     }
 }
 
-/// Writes the cells of rows in one group, a column or a pair of columns with `LEVELS` levels, counted from the first cell of all
-/// terms. `starts` has the first cell of each level, and `rows` the codes of each row, `[column]`, and the place for its cells,
+/// Writes the cells of rows in one group, a column or a pair of columns, counted from the first cell of all terms. The codes of a
+/// group are divided into cells on `LEVELS` levels, from coarse to fine, and a row is in one cell of each level. `starts` has the first cell of each level, and `rows` the codes of each row, `[column]`, and the place for its cells,
 /// `[level]`. `group.other` has the second column of a pair, and what its codes add to cells.
 #[inline(always)]
 fn look_up<'a, const LEVELS: usize>(

@@ -16,6 +16,13 @@ use crate::text::{Tokeniser, Tokens};
 use crate::threads;
 use std::ops::Range;
 
+/// The least and the most of something that is cut to size.
+#[derive(Clone, Copy)]
+struct Limits {
+    least: usize,
+    most: usize,
+}
+
 /// How texts are cut, in bytes of tokens, n-grams included. Only time and memory depend on this.
 ///
 /// Measured: processor time of two threads that count the training posts of 20 Newsgroups, words (218 ms) and words with pairs
@@ -23,29 +30,29 @@ use std::ops::Range;
 #[derive(Clone, Copy)]
 struct Cut {
     /// The least and the most that a thread takes at a time.
-    chunk: [usize; 2],
+    chunk: Limits,
     /// What one thread reads first, so that the others have words to look up. 32 and 256 KB take the same time within 2 %.
     first: usize,
     /// What is looked up in one state of the vocabulary: at first, and at most. A wave is twice as large as the one before.
     /// Beginning with 8 MB instead of 1 MB takes 1 % more for words and 8 % less for pairs; at most 8 or 64 MB take the same time
     /// within 3 %.
-    wave: [usize; 2],
+    wave: Limits,
     /// The most that is looked up while many words are new: 2 and 16 MB take the same time within 6 %.
     new: usize,
     /// What is read before it is added up, whose numbers are in memory together. 16 MB take 13 % more than 96 MB for pairs, and the
     /// same for words.
     round: usize,
     /// The least and the most tokens of one class that a thread adds up at a time.
-    job: [usize; 2],
+    job: Limits,
 }
 
 const CUT: Cut = Cut {
-    chunk: [1 << 15, 1 << 19],
+    chunk: Limits { least: 1 << 15, most: 1 << 19 },
     first: 1 << 18,
-    wave: [1 << 20, 1 << 26],
+    wave: Limits { least: 1 << 20, most: 1 << 26 },
     new: 1 << 24,
     round: 96 << 20,
-    job: [1 << 18, 1 << 20],
+    job: Limits { least: 1 << 18, most: 1 << 20 },
 };
 
 /// Chunks of a wave that each thread takes, so that the last one is short. 2 take 8 to 11 % less processor time than 8.
@@ -315,7 +322,7 @@ impl<'a> Reader<'a> {
     /// A reader before the first row of a batch, which it will read on so many threads. `cut` says how many bytes are read at a
     /// time. The first wave is the smallest, and its words are looked up.
     fn new(batch: Batch<'a>, cut: Cut, threads: usize) -> Self {
-        Reader { batch, cut, threads, next: 0, end: 0, wave_bytes: cut.wave[0], looks_up: true }
+        Reader { batch, cut, threads, next: 0, end: 0, wave_bytes: cut.wave.least, looks_up: true }
     }
 
     /// About how many bytes of text have tokens that take `token_bytes` bytes together.
@@ -334,7 +341,7 @@ impl<'a> Reader<'a> {
     }
 
     /// Reads a round, the rows from `next` to `end`, wave by wave and gives new words numbers in the vocabulary. Returns the
-    /// chunks in the order of rows.
+    /// chunks in the order of rows. `self.cut` has the least and the most bytes of tokens of a chunk and of a wave.
     fn read(&mut self, vocabulary: &mut Vocabulary) -> Result<Vec<Chunk>, Error> {
         let mut chunks = vec![]; // of all waves
         while self.next < self.end {
@@ -344,7 +351,7 @@ impl<'a> Reader<'a> {
                 // The first texts have the most frequent words of all texts, which one thread numbers quickly. `first_bytes` are
                 // the bytes of tokens in this wave: the most of a chunk, or what one thread reads before all other threads.
                 let first_bytes =
-                    if self.threads == 1 { self.cut.chunk[1] } else { self.cut.first };
+                    if self.threads == 1 { self.cut.chunk.most } else { self.cut.first };
                 let rows = self.batch.rows(self.next, self.end, self.text_bytes(first_bytes));
                 self.next = rows.end; // the next row to be read
                 wave.push(Chunk::read_new(vocabulary, &self.batch, rows)?);
@@ -356,7 +363,7 @@ impl<'a> Reader<'a> {
             let new_words = vocabulary.len() - old_words; // that got a number in this wave
             self.looks_up = new_words * MANY < n_tokens; // whether words are looked up first in the next wave
             // Bytes of tokens in the next wave if a large share of words is new.
-            let steady_wave = self.cut.wave[0] * self.threads.div_ceil(2);
+            let steady_wave = self.cut.wave.least * self.threads.div_ceil(2);
             self.grow(if new_words * FEW < n_tokens { usize::MAX } else { steady_wave });
             chunks.append(&mut wave);
         }
@@ -383,7 +390,7 @@ impl<'a> Reader<'a> {
 
     /// Makes `wave_bytes`, the bytes of tokens in the next wave, twice as large, up to `most` and within the limits of the cut.
     fn grow(&mut self, most: usize) {
-        let [least, largest] = self.cut.wave; // bytes of tokens in a wave
+        let Limits { least, most: largest } = self.cut.wave; // bytes of tokens in a wave
         self.wave_bytes = (2 * self.wave_bytes).min(most).clamp(least, largest);
     }
 
@@ -415,7 +422,7 @@ impl<'a> Reader<'a> {
         let start = |class| classes_and_rows.partition_point(|pair| pair.0 < class) as i64;
         let starts: Vec<i64> = (0..=batch.rows.n_classes as u32).map(start).collect();
         let order: Vec<i64> = classes_and_rows.iter().map(|(_, row)| *row).collect(); // rows, class after class
-        let [least_tokens, most_tokens] = self.cut.job; // of a job
+        let Limits { least: least_tokens, most: most_tokens } = self.cut.job; // of a job
         let rows = RowsToSum {
             words: &TextRows { n_ids, first_row, texts, damping: Damping::of(batch.tokeniser) },
             rows: &batch.rows,
@@ -431,10 +438,10 @@ impl<'a> Reader<'a> {
     /// in the vocabulary. `next` becomes the row after the wave.
     fn wave(&mut self, vocabulary: &Vocabulary) -> Result<Vec<Chunk>, Error> {
         // Of tokens in a wave whose words are looked up first, or in which they are not.
-        let most_bytes = if self.looks_up { self.cut.wave[1] } else { self.cut.new };
+        let most_bytes = if self.looks_up { self.cut.wave.most } else { self.cut.new };
         let bytes = self.wave_bytes.min(most_bytes); // of tokens in this wave
         let wave_rows = self.batch.rows(self.next, self.end, self.text_bytes(bytes)); // the rows of this wave
-        let [least, most] = self.cut.chunk; // bytes of tokens in a chunk
+        let Limits { least, most } = self.cut.chunk; // bytes of tokens in a chunk
         let chunk_bytes = self.text_bytes((bytes / (CHUNKS * self.threads)).clamp(least, most));
         let mut ranges = vec![]; // the rows of each chunk
         while self.next < wave_rows.end {
@@ -533,8 +540,14 @@ mod tests {
     use std::collections::BTreeMap;
 
     /// Cuts so small that a few texts make many chunks, waves, rounds and jobs.
-    const TINY: Cut =
-        Cut { chunk: [10, 40], first: 20, wave: [60, 200], new: 100, round: 400, job: [10, 30] };
+    const TINY: Cut = Cut {
+        chunk: Limits { least: 10, most: 40 },
+        first: 20,
+        wave: Limits { least: 60, most: 200 },
+        new: 100,
+        round: 400,
+        job: Limits { least: 10, most: 30 },
+    };
 
     /// Cuts text into words and n-grams of up to `longest` words; `log` damps counts, by logarithm and length.
     fn tokeniser(log: bool, longest: u8) -> Tokeniser {

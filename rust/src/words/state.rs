@@ -171,7 +171,8 @@ enum Half {
 }
 
 impl State<'_> {
-    /// The texts of each class, `[class]`, in the unit of the state's counts; refuses counts that no store has.
+    /// The texts of each class, `[class]`, in the unit of the state's counts; refuses counts that no store has. `self.texts` has
+    /// one number per class or, if counts are parts, the three limbs of each class one after the other.
     fn texts(&self, n_classes: usize) -> Result<Vec<Count>, Error> {
         let texts: Vec<Count> = match &self.counts {
             StoredCounts::Parts(_) => counts_of(&self.texts).collect(),

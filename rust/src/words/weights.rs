@@ -520,7 +520,8 @@ fn are_weights(numbers: &[f64]) -> bool {
     numbers.iter().fold(true, |all, x| all & is_weight(x))
 }
 
-/// Whether the common numbers of all rows and the values of all their pairs are weights.
+/// Whether all rows have weights only. A row belongs to a word: pairs of a class and its weight, and, in `common`, first the
+/// weight of all other classes and then the scale of the row.
 fn have_weights(rows: &impl RowsToSet) -> bool {
     (0..rows.ids().len()).all(|i| {
         are_weights(&[rows.common(i)[0]]) && rows.pairs(i).all(|(_, weight)| are_weights(&[weight]))
