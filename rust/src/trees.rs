@@ -87,8 +87,8 @@ pub fn halve_by_count(rows: &[f64], first_level: Option<&[i64]>) -> Result<Vec<V
     Ok(levels)
 }
 
-/// The cell before which cells `low..high` are cut into halves of nearly equally many rows; None if there are fewer than two cells.
-/// `rows_before[cell]` is the number of rows in all cells before `cell`.
+/// The cell before which cells `low..high` are cut into halves of nearly equally many rows; None if there are fewer than two
+/// cells. `rows_before[cell]` is the number of rows in all cells before `cell`.
 fn halve(rows_before: &[f64], low: usize, high: usize) -> Option<usize> {
     if high - low < 2 {
         return None;
@@ -474,8 +474,8 @@ fn likelihoods(rows: &[f64], shares: &[ByStrength]) -> ByStrength {
     })
 }
 
-/// The cells (their indices) before which cutting separates the classes best, ascending: by entropy, until a cut costs more bits than
-/// it saves. `cells` is the number of rows, `[cell][class]`.
+/// The cells (their indices) before which cutting separates the classes best, ascending: by entropy, until a cut costs more bits
+/// than it saves. `cells` is the number of rows, `[cell][class]`.
 ///
 /// U. Fayyad and K. Irani, *Multi-interval discretization of continuous-valued attributes for classification learning* (1993).
 pub fn cut_by_class(cells: Cells) -> Vec<usize> {
@@ -494,8 +494,8 @@ pub fn cut_by_class(cells: Cells) -> Vec<usize> {
     cuts
 }
 
-/// The cell (its index) before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut costs
-/// more than it saves. `rows` is the number of rows, `[cell][class]`.
+/// The cell (its index) before which a cut leaves the least entropy, the lowest of equally good ones; None if describing the cut
+/// costs more than it saves. `rows` is the number of rows, `[cell][class]`.
 fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     let n_cells = rows.len() / n_classes;
     if n_cells < 2 {
@@ -537,7 +537,8 @@ fn best_cut(rows: &[f64], n_classes: usize) -> Option<usize> {
     (saved_bits > cost).then_some(best + 1)
 }
 
-/// The number of rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has those of each cell, `[class]`.
+/// The number of rows of each class in each cell and all cells before it, `[cell][class]`; `cells` has those of each cell,
+/// `[class]`.
 fn cumulate<'a>(cells: impl Iterator<Item = &'a [f64]>, n_classes: usize) -> Vec<f64> {
     let mut sums: Vec<f64> = vec![]; // of the cells so far, [cell][class]
     for cell in cells {

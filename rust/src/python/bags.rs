@@ -64,9 +64,9 @@ impl Bags {
 
 #[pymethods]
 impl Bags {
-    /// Keeps the arrays: text i has the distinct words `words[offsets[i]..offsets[i + 1]]`, the places, below `n_words`, of words in
-    /// the vocabulary that is weighed, each as often as `times` says; `hashes` has a hash of each text. Whether the arrays fit each other is checked where they
-    /// are used.
+    /// Keeps the arrays: text i has the distinct words `words[offsets[i]..offsets[i + 1]]`, the places, below `n_words`, of words
+    /// in the vocabulary that is weighed, each as often as `times` says; `hashes` has a hash of each text. Whether the arrays fit
+    /// each other is checked where they are used.
     #[new]
     fn new(
         offsets: Py<PyAny>,
@@ -78,8 +78,8 @@ impl Bags {
         Bags { offsets, words, times, hashes, n_words }
     }
 
-    /// The weight of the texts that have each word, by class, (words, classes). `labels` are the classes of each text: offsets, and
-    /// the classes of text after text. `weights` are those of texts.
+    /// The weight of the texts that have each word, by class, (words, classes). `labels` are the classes of each text: offsets,
+    /// and the classes of text after text. `weights` are those of texts.
     fn count(
         &self,
         py: Python,

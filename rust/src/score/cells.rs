@@ -29,8 +29,8 @@ struct Lookup {
 enum CellFinder {
     /// The group's own lookup has the cell of each code.
     Column,
-    /// The cell is the number from the first lookup times the width, plus that from the second one. Lookups are indices into those
-    /// of the plan.
+    /// The cell is the number from the first lookup times the width, plus that from the second one. Lookups are indices into
+    /// those of the plan.
     Pair { lookups: [usize; 2], width: u32 },
 }
 

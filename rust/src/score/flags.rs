@@ -151,8 +151,8 @@ impl<'a> Flags<'a> {
         Ok(has_missing)
     }
 
-    /// Writes into the tile `present`, `[feature][row]`, all ones where a value of these features (their indices) is not missing in
-    /// these rows, else zeros.
+    /// Writes into the tile `present`, `[feature][row]`, all ones where a value of these features (their indices) is not missing
+    /// in these rows, else zeros.
     fn fill_present(&self, features: Range<usize>, rows: &RowSelection, present: &mut [u64]) {
         let columns = self.columns.columns_of(features).zip(present.chunks_exact_mut(STRIDE));
         for ((_, block, column), present) in columns {

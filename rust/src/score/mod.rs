@@ -39,12 +39,12 @@ pub(crate) const FEATURES: usize = 32;
 /// numbers 6.3 and 6.4 ms.
 pub(crate) const STRIDE: usize = ROWS + 16;
 /// A row is far from every class if its highest sum is beyond FAR, and beyond FAR_EACH times the number of features. Doubles of
-/// the size of FAR are 3e-11 apart, so that sums below it give posteriors to ten digits. Features add less than FAR_EACH each to the
-/// sums of ordinary rows: 200 rows of 50,000 normal features took 26 ms; 1,550 ms if FAR alone decides.
+/// the size of FAR are 3e-11 apart, so that sums below it give posteriors to ten digits. Features add less than FAR_EACH each to
+/// the sums of ordinary rows: 200 rows of 50,000 normal features took 26 ms; 1,550 ms if FAR alone decides.
 const FAR: f64 = 131_072.0;
 const FAR_EACH: f64 = 16.0;
-/// Blocks of rows that a thread scores with the same scratch memory, at most. 8 to 512 were equally fast: 400,000 rows of 10 normal
-/// features took 7.2 to 8.5 ms; with one block 9.9 ms.
+/// Blocks of rows that a thread scores with the same scratch memory, at most. 8 to 512 were equally fast: 400,000 rows of 10
+/// normal features took 7.2 to 8.5 ms; with one block 9.9 ms.
 const MOST_BLOCKS: usize = 64;
 /// Blocks of rows per model that a thread scores together if each row has its own model, and the least and the most of all
 /// models together. To score 400,000 rows of 10 normal features by ten models took 16 ms; with one block per model 25 ms, with
@@ -430,8 +430,8 @@ impl<'a> Scoring<'a> {
         Ok((likelihoods, n_impossible))
     }
 
-    /// Writes the log-likelihood of each feature alone to `likelihoods`, `[row][feature][class]`, with `width` numbers for each of
-    /// these rows.
+    /// Writes the log-likelihood of each feature alone to `likelihoods`, `[row][feature][class]`, with `width` numbers for each
+    /// of these rows.
     fn write_likelihoods(
         &self,
         rows: RowSelection,
@@ -663,8 +663,8 @@ impl<'a> AssignedScoring<'a> {
     }
 }
 
-/// Renumbers the feature in an error: a part counts its own features from 0, the caller those of all parts. `first_feature` is the
-/// number of features in the parts before.
+/// Renumbers the feature in an error: a part counts its own features from 0, the caller those of all parts. `first_feature` is
+/// the number of features in the parts before.
 fn shift_feature(mut error: Error, first_feature: usize) -> Error {
     if let Error::BadValue { feature, .. } = &mut error {
         *feature += first_feature;

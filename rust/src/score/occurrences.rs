@@ -4,8 +4,8 @@ use crate::hash_table::{Numbering, SEED};
 use crate::text::Tokens;
 use crate::words::UNKNOWN;
 
-/// The numbering table has room for this many distinct words at first, at most; it grows for longer texts. Texts of 150 words took
-/// 1.4 times as long with 2^6.
+/// The numbering table has room for this many distinct words at first, at most; it grows for longer texts. Texts of 150 words
+/// took 1.4 times as long with 2^6.
 const MOST_ROOM: usize = 1 << 11;
 
 /// The ids of a text's words and how often each occurs, in the order of their first occurrence. Reused from text to text.

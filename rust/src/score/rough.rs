@@ -110,8 +110,8 @@ impl Rough {
         }
     }
 
-    /// Does what [`Rough::classes`] does, with `W` numbers per column: `empty_scores` is the score of each class for a row without
-    /// cells, and `set_class` takes the number of each of these rows and its class, None where rounding leaves a doubt.
+    /// Does what [`Rough::classes`] does, with `W` numbers per column: `empty_scores` is the score of each class for a row
+    /// without cells, and `set_class` takes the number of each of these rows and its class, None where rounding leaves a doubt.
     #[inline(always)]
     fn classes_of<const W: usize>(
         &self,

@@ -214,8 +214,8 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Adds the scores of the rows of a matrix of counts, each a text, to the sums, `[class][row]`. A cell that the matrix refuses is
-    /// an error. The buffers are memory for the sums over a text's words, `totals`, and for the cells of a row.
+    /// Adds the scores of the rows of a matrix of counts, each a text, to the sums, `[class][row]`. A cell that the matrix
+    /// refuses is an error. The buffers are memory for the sums over a text's words, `totals`, and for the cells of a row.
     fn add_matrix(
         &self,
         matrix: &Matrix,
@@ -243,8 +243,8 @@ impl<'a> TextScores<'a> {
         Ok(())
     }
 
-    /// Reads the text in row number `row` into the buffers: the word id of each of its tokens, in `ids`, or the id and count of each
-    /// of its words, in `word_counts`, if it came with these. Returns false if the text is missing.
+    /// Reads the text in row number `row` into the buffers: the word id of each of its tokens, in `ids`, or the id and count of
+    /// each of its words, in `word_counts`, if it came with these. Returns false if the text is missing.
     fn read(&self, row: usize, buffers: &mut TextBuffers) -> Result<bool, Error> {
         // The buffer is for the cells of a matrix's row.
         let TextBuffers { tokens, ids, word_counts, row: buffer, .. } = buffers;
@@ -336,8 +336,8 @@ impl<'a> TextScores<'a> {
     }
 
     /// Writes to `word_counts` in the buffers the ids of the text's words that have weights, and how much each counts so that the
-    /// text has length 1: √n or, if `once`, 1 for a word that occurs n times, over the length by which squares of count times scale
-    /// sum to 1.
+    /// text has length 1: √n or, if `once`, 1 for a word that occurs n times, over the length by which squares of count times
+    /// scale sum to 1.
     fn count_unit(&self, once: bool, buffers: &mut TextBuffers) {
         if !self.has_counts(buffers) {
             buffers.occurrences.count(&buffers.ids);
@@ -361,8 +361,8 @@ impl<'a> TextScores<'a> {
         }
     }
 
-    /// Writes to `word_counts` in the buffers the id of each word and how much it counts: n or log(1 + n) for n `occurrences`, divided
-    /// by the Euclidean length over all tokens if the tokeniser is set so.
+    /// Writes to `word_counts` in the buffers the id of each word and how much it counts: n or log(1 + n) for n `occurrences`,
+    /// divided by the Euclidean length over all tokens if the tokeniser is set so.
     fn damp(&self, buffers: &mut TextBuffers) {
         let damping = Damping::of(self.tokeniser); // turns n into n or log(1 + n)
         // How often each distinct token occurs, if the text's length matters.
@@ -406,7 +406,7 @@ impl<'a> TextScores<'a> {
     /// Adds to the totals in the buffers the logarithms of drawing each word as often as it occurs, or once if `once`, and
     /// subtracts those of as many draws from `balls`, the total of all words' balls per class. The weights of a word are its
     /// balls in the urn of each class; a negative one is an error. The buffers have how often each word occurs, and memory for a
-    /// word's weights and for products.
+    /// word's weights and, in `urn`, for products of chances, `[class]`, whose logarithms are not yet in the totals.
     fn add_draws(&self, balls: &[f64], once: bool, buffers: &mut TextBuffers) -> Result<(), Error> {
         let TextBuffers { occurrences, row, urn, totals, .. } = buffers;
         row.resize(balls.len(), 0.0); // the balls of a word, [class]

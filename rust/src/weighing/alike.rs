@@ -46,7 +46,8 @@ pub fn alike(lookups: &Lookups, threads: usize) -> Vec<f64> {
 
 /// Adds `variance`, s², to `shared`, `[row][row]`, for each of these terms (indices) in which a row and one before it have the
 /// same cell. All the terms have this variance. `lookups` has the rows and the cell of each in every term; `shorten` makes a
-/// cell, counted from the term's first, a number that is quick to compare.
+/// cell, counted from the term's first, a number that is quick to compare. A column or pair has a term for each level, from
+/// coarse cells to fine ones.
 fn add<T: Copy + Default + Eq + Send + Sync>(
     lookups: &Lookups,
     terms: &[usize],

@@ -29,8 +29,9 @@ impl TrainingRows<'_> {
         self.strengths.len()
     }
 
-    /// Rejects arrays that are not of `n_rows` rows, and an order with numbers that are no row's. `mu_len` is the length of μ,
-    /// `[row][class]`. `offsets` are the scores of rows before corrections, `[row][class]`.
+    /// Rejects arrays that are not of `n_rows` rows, and an order with numbers that are no row's. `order` has the rows in the
+    /// order in which they are visited, and `mu_len` is the length of μ, the probabilities of classes, `[row][class]`. `offsets`
+    /// are the scores of rows before corrections, `[row][class]`.
     pub(super) fn check(&self, n_rows: usize, order: &[u32], mu_len: usize) -> Result<(), Error> {
         let size = n_rows * self.classes;
         demand(self.classes > 0 && self.len() == n_rows, "each row must have a strength")?;
@@ -359,8 +360,8 @@ impl Equation {
     }
 }
 
-/// Solves ln μ/(1 − μ) + a μ = difference for the probability μ of the first of two classes, by Newton's method from μ = `near` on.
-/// `difference` is that of the scores of both classes plus a μ_before, and a is how much the row corrects itself. Returns μ.
+/// Solves ln μ/(1 − μ) + a μ = difference for the probability μ of the first of two classes, by Newton's method from μ = `near`
+/// on. `difference` is that of the scores of both classes plus a μ_before, and a is how much the row corrects itself. Returns μ.
 #[inline(always)]
 fn solve_two_classes(difference: f64, a: f64, near: f64) -> f64 {
     let (mut low, mut high) = (difference - a, difference); // bounds of the log odds

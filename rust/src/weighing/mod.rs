@@ -255,7 +255,8 @@ impl Lookups<'_> {
     }
 
     /// Writes the cells of rows (numbers of rows) in some groups (the indices of columns and pairs of columns, which have a term
-    /// for each level) to `cells`, `[row][term of these groups]`, counted from the first cell of all terms.
+    /// for each level, from coarse cells to fine ones) to `cells`, `[row][term of these groups]`, counted from the first cell of
+    /// all terms.
     ///
     /// It takes the rows group by group, and the compiler knows the number of levels up to eight, so that loops have a constant
     /// length and memory is read for several rows at once: with 64 terms, a visit of a row took 0.24 µs instead of 0.38.
@@ -293,9 +294,10 @@ impl Lookups<'_> {
         }
     }
 
-    /// Calls `f` with the number of every row, a term (its index), the row's cells in this term and the following ones of a block of
-    /// groups, counted from the first cell of all terms, and the row's part of `out`, which is `[row][number]` with `width` numbers
-    /// per row. It takes a block of groups (columns and pairs) at a time for many rows, so that their tables stay in the cache.
+    /// Calls `f` with the number of every row, a term (its index), the row's cells in this term and the following ones of a block
+    /// of groups, counted from the first cell of all terms, and the row's part of `out`, which is `[row][number]` with `width`
+    /// numbers per row. It takes a block of groups (columns and pairs) at a time for many rows, so that their tables stay in the
+    /// cache.
     fn fill<T: Send>(
         &self,
         out: &mut [T],
@@ -328,8 +330,9 @@ impl Lookups<'_> {
 }
 
 /// Writes the cells of rows in one group, a column or a pair of columns, counted from the first cell of all terms. The codes of a
-/// group are divided into cells on `LEVELS` levels, from coarse to fine, and a row is in one cell of each level. `starts` has the first cell of each level, and `rows` the codes of each row, `[column]`, and the place for its cells,
-/// `[level]`. `group.other` has the second column of a pair, and what its codes add to cells.
+/// group are divided into cells on `LEVELS` levels, from coarse to fine, and a row is in one cell of each level. `starts` has the
+/// first cell of each level, and `rows` the codes of each row, `[column]`, and the place for its cells, `[level]`. `group.other`
+/// has the second column of a pair, and what its codes add to cells.
 #[inline(always)]
 fn look_up<'a, const LEVELS: usize>(
     group: &Group,

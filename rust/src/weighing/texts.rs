@@ -98,8 +98,8 @@ impl<'a> Bags<'a> {
     }
 }
 
-/// Bags with ranks for words: where the words of each text begin, and the last ones end; the ranks; how often each word occurs; and
-/// a hash of each text.
+/// Bags with ranks for words: where the words of each text begin, and the last ones end; the ranks; how often each word occurs;
+/// and a hash of each text.
 pub type RankedBags = (Vec<i64>, Vec<u32>, Vec<f64>, Vec<u64>);
 
 /// Replaces the ids of words by ranks, and sorts each text by rank. `offsets` are where the `ids` of each text begin, and the
@@ -339,9 +339,9 @@ fn sum_word(table: &[f32], value: f32, sums: &mut [f32]) {
     sums.iter_mut().zip(deltas).for_each(|(sum, delta)| *sum += value * delta);
 }
 
-/// Adds s² · value · step to the corrections Δ of a word, `[stored class]`. `table` begins with the word's row: Δ of each class, then
-/// s², how much Δ may vary, of each class. `value` is how much the word counts in the text, `steps` are C (μ before − μ after),
-/// `[stored class]`.
+/// Adds s² · value · step to the corrections Δ of a word, `[stored class]`. `table` begins with the word's row: Δ of each class,
+/// then s², how much Δ may vary, of each class. `value` is how much the word counts in the text, `steps` are C (μ before − μ
+/// after), `[stored class]`.
 #[inline(always)]
 fn add_word(table: &mut [f32], n_classes: usize, value: f32, steps: &[f32]) {
     let (deltas, variances) = table[..2 * n_classes].split_at_mut(n_classes);

@@ -151,8 +151,8 @@ impl Words {
         Ok(sum)
     }
 
-    /// Whether this store has at least [`MUCH_LARGER`] times the other's cells: then the other is added in place, rather than a new
-    /// store made of both.
+    /// Whether this store has at least [`MUCH_LARGER`] times the other's cells: then the other is added in place, rather than a
+    /// new store made of both.
     pub fn outweighs(&self, other: &Words) -> bool {
         MUCH_LARGER * other.cells.len <= self.cells.len
     }

@@ -28,8 +28,8 @@ pub struct ClassSums {
 }
 
 impl ClassSums {
-    /// Sums of `texts` rows of a class, in which the word `ids[i]` has the i-th of the `counts`, occurrences and documents; adds up
-    /// the totals. `texts` is in the unit of `counts`.
+    /// Sums of `texts` rows of a class, in which the word `ids[i]` has the i-th of the `counts`, occurrences and documents; adds
+    /// up the totals. `texts` is in the unit of `counts`.
     pub fn new(class: u32, ids: Vec<u32>, counts: CellCounts, texts: Count) -> ClassSums {
         let totals = match &counts {
             CellCounts::Narrow(counts) => {

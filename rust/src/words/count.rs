@@ -39,8 +39,8 @@ struct Cut {
     wave: Limits,
     /// The most that is looked up while many words are new: 2 and 16 MB take the same time within 6 %.
     new: usize,
-    /// What is read before it is added up, whose numbers are in memory together. 16 MB take 13 % more than 96 MB for pairs, and the
-    /// same for words.
+    /// What is read before it is added up, whose numbers are in memory together. 16 MB take 13 % more than 96 MB for pairs, and
+    /// the same for words.
     round: usize,
     /// The least and the most tokens of one class that a thread adds up at a time.
     job: Limits,
@@ -69,8 +69,8 @@ const MANY: usize = 4;
 /// numbered. Of pairs one in eight is new, and large waves took 1.7 times as long.
 const FEW: usize = 16;
 
-/// So many bytes may have many words. Fewer are numbered in one table. 20 Newsgroups took 200 to 209 ms with 2^10 and 2^18, and 189
-/// ms of processor time unsplit, in which one thread numbers all new words.
+/// So many bytes may have many words. Fewer are numbered in one table. 20 Newsgroups took 200 to 209 ms with 2^10 and 2^18, and
+/// 189 ms of processor time unsplit, in which one thread numbers all new words.
 const SPLIT: usize = 1 << 18;
 
 /// A text of so many tokens is refused, so that 32 bits can count them.

@@ -13,8 +13,8 @@ use std::ops::Range;
 const MANY: usize = 32;
 /// Words whose cells are loaded together. Learning 300 posts one by one takes the same time within 6 % with 8, 128 and 1,024.
 const TOGETHER: usize = 128;
-/// Cells that a thread adds to at a time. Counting words and pairs of 20 Newsgroups takes the same time within 8 % with 2^13, 2^17
-/// and 2^20.
+/// Cells that a thread adds to at a time. Counting words and pairs of 20 Newsgroups takes the same time within 8 % with 2^13,
+/// 2^17 and 2^20.
 const SECTION: usize = 1 << 17;
 
 impl Words {

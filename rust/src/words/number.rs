@@ -89,8 +89,8 @@ const MARK: u32 = 1 << 31;
 /// The unknown tokens of some chunks that belong to one table of the index.
 #[derive(Default)]
 struct TableTokens {
-    /// The tokens of each chunk, `[chunk][token]`. [`TableTokens::number`] replaces the first halves of keys by the words' numbers:
-    /// the vocabulary's, or the number among the new words of this table, marked.
+    /// The tokens of each chunk, `[chunk][token]`. [`TableTokens::number`] replaces the first halves of keys by the words'
+    /// numbers: the vocabulary's, or the number among the new words of this table, marked.
     tokens: Vec<Vec<Token>>,
     /// The new words: the chunk of the first token of each, and its key there.
     new_words: Vec<(u32, Key)>,

@@ -264,8 +264,8 @@ impl State<'_> {
         }
     }
 
-    /// Reads whole counts, which most files have, in loops without branches; none if anything is wrong with them. `occurrences` and
-    /// `documents` are those of each cell, and `texts` the texts of each class, which bound documents. Returns the cells, and
+    /// Reads whole counts, which most files have, in loops without branches; none if anything is wrong with them. `occurrences`
+    /// and `documents` are those of each cell, and `texts` the texts of each class, which bound documents. Returns the cells, and
     /// occurrences and documents of each class. The words and pairs of words of 20 Newsgroups load in 44 ms, and in 71 ms without
     /// this.
     fn whole_cells(

@@ -319,8 +319,8 @@ impl Section<'_> {
 }
 
 impl Cells {
-    /// Words are not moved together for so few slots in no word's room, and the arrays grow by at least as many. Learning 300 posts
-    /// one by one took 55 to 70 ms with 8, 64 and 4,096, no more apart than two measurements of one of them.
+    /// Words are not moved together for so few slots in no word's room, and the arrays grow by at least as many. Learning 300
+    /// posts one by one took 55 to 70 ms with 8, 64 and 4,096, no more apart than two measurements of one of them.
     const FEW: usize = 64;
 
     /// No words yet, with room for so many words and cells, whose counts are in `unit`.

@@ -136,8 +136,8 @@ impl Texts<'_> {
         }
     }
 
-    /// The size of a row's text, in bytes or what compares with them: one more for each token that was cut elsewhere, four for each
-    /// id or cell. It has no more words than that.
+    /// The size of a row's text, in bytes or what compares with them: one more for each token that was cut elsewhere, four for
+    /// each id or cell. It has no more words than that.
     pub fn size(&self, row: usize) -> usize {
         match self {
             Texts::Borrowed(texts) => texts[row].map_or(0, <[u8]>::len),

@@ -11,8 +11,8 @@ use crate::error::Error;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// A layer may have one cell for so many of the base, or `FEW` cells. Learning 300 posts one by one takes the same time within 6 %
-/// with `FEW` from 1,024 to 262,144; with `SHARE` 1, 2 and 16 it takes 37, 52 and 173 ms.
+/// A layer may have one cell for so many of the base, or `FEW` cells. Learning 300 posts one by one takes the same time within 6
+/// % with `FEW` from 1,024 to 262,144; with `SHARE` 1, 2 and 16 it takes 37, 52 and 173 ms.
 const SHARE: usize = 2;
 const FEW: usize = 1 << 14;
 
@@ -185,8 +185,9 @@ impl Version {
         lock(&place.base).words.clone()
     }
 
-    /// The value after a change; this one stays as it was. `change` changes the words and, if its second argument is true, returns
-    /// the sums per class that it added (if `adds`) or subtracted, by which the change can be undone. Its error is passed on.
+    /// The value after a change; this one stays as it was. `change` changes the words and, if its second argument is true,
+    /// returns the sums per class that it added (if `adds`) or subtracted, by which the change can be undone. Its error is passed
+    /// on.
     pub fn change(
         &self,
         adds: bool,

@@ -618,7 +618,8 @@ mod tests {
         Some((row, scale))
     }
 
-    /// Sets, sets again and skips rows in so many steps, with pairs in few or in many of the classes, and compares them with a map.
+    /// Sets, sets again and skips rows in so many steps, with pairs in few or in many of the classes, and compares them with a
+    /// map.
     fn history(n_classes: usize, steps: usize) {
         let mut random = Random(n_classes as u64);
         let default: Vec<f64> = (0..n_classes).map(|c| -(c as f64)).collect();

@@ -60,8 +60,8 @@ pub fn finite_or_nan(x: f64) -> f64 {
 pub enum Layout<'a> {
     /// Rows × columns.
     Dense(Block<'a>),
-    /// The cells of row i are `offsets[i]` to `offsets[i + 1]`; `columns` has the column of each cell, and `values`, of one column,
-    /// its number.
+    /// The cells of row i are `offsets[i]` to `offsets[i + 1]`; `columns` has the column of each cell, and `values`, of one
+    /// column, its number.
     Sparse { offsets: &'a [i64], columns: &'a [i32], values: Block<'a> },
 }
 

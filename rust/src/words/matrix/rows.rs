@@ -15,8 +15,8 @@ use std::ops::Range;
 /// 100,000 dense rows of 50 columns took 9.3, 9.5 and 9.9 ms with 2^16, 2^20 and 2^24.
 const JOB: usize = 1 << 20;
 /// Rows are added up as they come if a table of all classes and columns has no more cells than this, nor than the rows. With 0,
-/// which always sorts rows by class, 100,000 rows of 50 columns in 5 classes took 15.6 ms instead of 11.1; a table of 100,000 cells
-/// for 2,000 rows of 5,000 columns took 35 ms instead of 14.
+/// which always sorts rows by class, 100,000 rows of 50 columns in 5 classes took 15.6 ms instead of 11.1; a table of 100,000
+/// cells for 2,000 rows of 5,000 columns took 35 ms instead of 14.
 const SMALL_TABLE: usize = 1 << 18;
 /// Numbers of a dense matrix that are read together.
 /// 100,000 rows of 50 columns, column by column in memory, took 14.2, 14.4 and 13.7 ms with 2^8, 2^12 and 2^16.
