@@ -13,7 +13,7 @@ use std::ops::{AddAssign, Range};
 /// Rows that are read together: few enough to stay in the cache while their columns are visited. 200,000 rows of 20 columns of
 /// int32 took 9.5 ms with 128 or 512 rows, 8.4 with 4,096; int64 by row, 6.3 ms with each of them.
 const BLOCK: usize = 512;
-/// Rows a thread takes at a time, at least.
+/// Rows a thread takes at a time, at least. To fit 400,000 rows of 15 columns took 20 ms with 2^11 and 2^14, 28 with 2^17.
 const PIECE: usize = 1 << 14;
 /// Values whose counts are added up at a time. A table of 200,000 values and 20 classes, of 200,000 rows, took 20 ms with 2^8
 /// values, 23 with 2^12 and 32 with 2^16.

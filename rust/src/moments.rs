@@ -20,7 +20,7 @@ use std::ops::Range;
 pub const NEAR: f64 = 16.0;
 /// z is a whole number of 2^-57.
 const GRID: f64 = f64::from_bits((1023 + 57) << 52);
-/// Values that are added side by side.
+/// Values that are added side by side. To fit 400,000 rows of 20 features took 12.5 ms with 8, 19.4 with 4 and 12.7 with 16.
 const LANES: usize = 8;
 /// Rows per tile and features per tile. On 4,000 rows of 1,000 features by row, these and eight lanes took 14 ms; 8 × 32 and four
 /// lanes 65 ms; 512 × 2,048 and sixteen lanes 13 ms, but on 200,000 rows of 20 features 22 ms instead of 15.

@@ -8,7 +8,8 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 /// Tasks with fewer values than this run on the calling thread. Handing a task to a second thread took 4 to 17 µs (while the
-/// other core was busy); on one thread, the steps between 64 cuts of 2^12 numbers took 20 µs, those of 2^15 numbers 98 µs.
+/// other core was busy); on one thread, the steps between 64 cuts of 2^12 numbers took 20 µs, those of 2^15 numbers 98 µs. To
+/// predict 5,000 rows of 20 normal features took 0.21 ms with 2^15, 0.28 with 2^12 and 0.40 with 2^18.
 const SMALL: usize = 1 << 15;
 
 /// The largest number of threads: a limit to what a caller can ask for, not a tuned value.

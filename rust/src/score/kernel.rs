@@ -18,7 +18,8 @@ pub(super) const NEGLIGIBLE: f64 = 40.0;
 /// Distances in bandwidths are kept below this, whose square is finite however many columns there are.
 pub(super) const FARTHEST_U: f64 = f64::from_bits((1023 + 500) << 52); // 2^500
 pub(super) const LOG_SQRT_TAU: f64 = 0.918_938_533_204_672_8;
-/// Half a cell, in bandwidths.
+/// Half a cell, in bandwidths. 20,000 rows of 4 columns with 20,000 bumps took 12 ms; 24 with cells half as wide, and 14 with cells
+/// twice as wide, which need 12 terms.
 const HALF: f64 = 1.0 / 16.0;
 /// Terms of a cell's series, and further terms that show whether these are enough.
 const TERMS: usize = 8;
@@ -27,7 +28,8 @@ const CHECK_TERMS: usize = 2;
 const LARGEST_ERROR: f64 = 1e-12;
 /// and if no bumps are farther apart than this, in bandwidths: otherwise the terms left out may not show the error.
 const WIDEST: f64 = 32.0;
-/// Cells reach this many bandwidths beyond the outermost bumps.
+/// Cells reach this many bandwidths beyond the outermost bumps. A value farther out is compared with every bump: 20,000 rows of 4
+/// such values took 41 ms instead of 12.
 const MARGIN: f64 = 64.0;
 /// Where bumps are this many bandwidths from 0, doubles are too coarse for cells, and there are none.
 const FINEST: f64 = f64::from_bits((1023 + 40) << 52); // 2^40

@@ -9,7 +9,8 @@ use crate::threads;
 
 /// Terms that are compared at a time, a byte each if they have at most 256 cells.
 const BLOCK: usize = 2048;
-/// Rows that a thread compares with all rows before them.
+/// Rows that a thread compares with all rows before them. To weigh 1,000 rows of 16 columns took 51 ms, 58 with blocks of 512 terms
+/// and 4 rows, and 65 with 8,192 and 64.
 const ROWS: usize = 16;
 /// Bytes of 0 or 1 that are added up in one byte, at most 255.
 const BYTES: usize = 128;

@@ -18,7 +18,8 @@ use std::ops::Range;
 
 /// Rows of a piece. Sums are added piece by piece, so another size would change their last bits.
 const PIECE: usize = 1 << 12;
-/// Columns and pairs of a block, at most; and at least, if threads share few columns.
+/// Columns and pairs of a block, at most; and at least, if threads share few columns. To weigh 5,000 rows of 60 columns took 535 to
+/// 576 ms with 16 and 1, 64 and 4, and 256 and 16, no more apart than two measurements of one of them.
 const BLOCK: usize = 64;
 const MIN_BLOCK: usize = 4;
 /// Rows whose cells are looked up at a time, at most; and cells, so that they stay in the cache. With 64 terms a

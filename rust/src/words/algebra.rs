@@ -7,7 +7,8 @@ use super::{TOO_LARGE, TOO_MANY, Words, new_classes};
 use crate::error::{Error, Number, demand, fit};
 use crate::integers::{Int, PARTS, weight_to_parts};
 
-/// A store is added to another in place if that has so many times its cells.
+/// A store is added to another in place if that has so many times its cells. To add 800 texts to 6,000
+/// took 14 ms with 8, 41 with 1 and 20 with 64; to add 100 texts 3.5 to 4 ms with each of them.
 const MUCH_LARGER: usize = 8;
 
 /// a - b for two counts of one unit; the error is how much of b is missing in a, b - a, if b is larger.

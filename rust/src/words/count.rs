@@ -29,7 +29,8 @@ struct Limits {
 /// (1,097 ms).
 #[derive(Clone, Copy)]
 struct Cut {
-    /// The least and the most that a thread takes at a time.
+    /// The least and the most that a thread takes at a time. An eighth of both, or eight times as much, takes the same time within
+    /// 5 % for 8,000 texts of 150 words, and so it is with jobs.
     chunk: Limits,
     /// What one thread reads first, so that the others have words to look up. 32 and 256 KB take the same time within 2 %.
     first: usize,

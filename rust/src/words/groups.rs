@@ -36,7 +36,7 @@ struct Group {
 const FEWEST_WORDS: usize = 1 << 12;
 
 /// There are no more parts, over all groups, unless there are more groups.
-/// Ten folds of 20 Newsgroups took 19, 21 and 17 ms with 2^10, 2^14 and 2^17: equally long within the noise.
+/// Sorting the counts of ten folds of 20 Newsgroups took 19, 21 and 17 ms with 2^10, 2^14 and 2^17, equally long within the noise.
 const MOST_PARTS: usize = 1 << 14;
 
 impl Groups {

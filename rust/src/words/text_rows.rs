@@ -4,8 +4,8 @@ use super::class_sums::{Scratch, WordRows};
 use crate::hash_table::Key;
 use crate::text::Tokeniser;
 
-/// Numbers of occurrences, from 0 up, whose damped counts are computed once for all texts; most words of a text occur once, and
-/// few more than eight times.
+/// Numbers of occurrences, from 0 up, whose damped counts are computed once for all texts: most words of a text occur once, and few
+/// more than eight times. To count 8,000 damped texts took 97 ms with 9, 108 with 2 and 106 with 64.
 const DAMPED_ONCE: usize = 9;
 
 /// How much a word counts in a text: its occurrences n, or log(1 + n), divided by the text's length or not.
