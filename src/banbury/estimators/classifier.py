@@ -339,6 +339,7 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         """Returns a learner of all rows of ``batch``, after choosing the pseudo-count, the families or a calibration on
         held-out rows. ``labels``, ``sample_weight``: one per row; the latter may be None.
         """
+        from banbury.quality.recipes import Calibrated, Plain
         from banbury.quality.tuning import Tuned
         from banbury.rows.labelled import load_rows
 
@@ -348,6 +349,10 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
         families = "choose" if "features" in self._names_to_choose else "auto"
+        if not self._names_to_choose:  # only a calibration is learned, so that there is nothing to compare
+            recipe = Calibrated(Plain(self.how, self._alpha_tried, self.class_prior, self.seed), self.calibrate)
+            model = recipe.learn(recipe.under(rows))
+            return Learner(model.tally, self._settings(self.alpha, model.calibration))
         names = ("how", "class_prior", "seed", "calibrate")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
         # The settings to compare.
