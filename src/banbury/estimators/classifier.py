@@ -348,13 +348,14 @@ class NaiveBayesClassifier(LearnsRows[Model], ClassifierMixin, BaseEstimator):  
         if rows.n_labelled < 2:
             raise errors.empty_data(None, "choosing and calibrating need at least two rows")
         warn_of_missing_labels(rows.skipped)
-        families = "choose" if "features" in self._names_to_choose else "auto"
-        if not self._names_to_choose:  # only a calibration is learned, so that there is nothing to compare
-            recipe = Calibrated(Plain(self.how, self._alpha_tried, self.class_prior, self.seed), self.calibrate)
-            model = recipe.learn(recipe.under(rows))
-            return Learner(model.tally, self._settings(self.alpha, model.calibration))
         names = ("how", "class_prior", "seed", "calibrate")
         settings: dict[str, Any] = {name: getattr(self, name) for name in names}
+        if not self._names_to_choose:  # only a calibration is learned, so that there is nothing to compare
+            method = settings.pop("calibrate")
+            recipe = Calibrated(Plain(alpha=self._alpha_tried, **settings), method)
+            model: Any = recipe.learn(recipe.under(rows))
+            return Learner(model.tally, self._settings(self.alpha, model.calibration))
+        families = "choose" if "features" in self._names_to_choose else "auto"
         # The settings to compare.
         grid = Tuned.of(alpha=self._alpha_tried, features=families, **settings)
         return self._learner_of(grid.tune(rows, min(CHOOSING_FOLDS, rows.n_labelled)))
