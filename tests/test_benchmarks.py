@@ -297,7 +297,7 @@ def test_suspicious_labels_and_the_next_ones_are_measured(monkeypatch):
         assert len(suspicious.curve(part, ask, first=20, more=10, rounds=2, seed=0)) == 3
 
 
-def test_every_line_of_the_page_is_run_and_every_line_that_is_run_stands_there(capsys):
+def test_every_line_of_the_page_is_run_and_every_line_that_is_run_stands_there(capsys, data_dir):
     page = (ROOT / "docs" / "how-to" / "which-line.md").read_text(encoding="utf-8")
     rows = page.partition("\n## ")[0].splitlines()
     named = [row.rsplit("`", 2)[1] for row in rows if row.startswith("| ") and row.endswith("` |")]
