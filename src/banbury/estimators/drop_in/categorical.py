@@ -11,7 +11,6 @@ from numpy.typing import NDArray
 from sklearn import naive_bayes as sklearn_nb
 from sklearn.utils.validation import check_non_negative, validate_data
 
-from banbury import _core
 from banbury.arrays import Real
 from banbury.estimators.drop_in.base import MISSING, Settings, model_attribute
 from banbury.estimators.drop_in.discrete import Discrete
@@ -23,7 +22,6 @@ from banbury.reading import Batch, Codes
 from banbury.reading.batches import Matrix
 from banbury.sums import Counts, Keys
 from banbury.tally.schema import Schema, of_one_family
-from banbury.threads import n_threads
 
 CODE_LIMIT = 2**31  # codes must be below
 
@@ -155,17 +153,13 @@ class CategoricalNB(Discrete, sklearn_nb.CategoricalNB):  # type: ignore[misc]
 
 
 def _all_codes(array: NDArray[Any]) -> bool:
-    """Whether all numbers of ``array`` (rows × columns) are certainly codes, because the largest is below CODE_LIMIT
-    if read as unsigned, which makes negative ones large. False means that they need a closer look.
+    """Whether all numbers of ``array`` (rows × columns) are codes: integers from 0 to CODE_LIMIT, a power of two. False
+    means that they need a closer look.
     """
     if array.dtype.kind not in "iu" or array.itemsize < 4:
         return False
-    try:
-        # The largest number of each column.
-        _, high = _core.span([array.view(f"u{array.itemsize}")], n_threads(None))
-    except _core.BadValue:
-        return False
-    return int(high.max(initial=0)) < CODE_LIMIT
+    all_bits = np.bitwise_or.reduce(array, axis=None)  # negative if a number is, and as large as the largest
+    return bool(0 <= all_bits < CODE_LIMIT)
 
 
 def _tables(model: Model) -> list[tuple[Keys, Real]]:
