@@ -6,7 +6,8 @@ use crate::error::{Error, demand};
 use crate::simd::wide;
 use crate::threads;
 
-/// Texts that a thread takes at a time.
+/// Texts that a thread takes at a time. To weigh 500 texts of 20 labels took 566 ms with 2^8, 411 with 2^5 and 455 with 2^11, while
+/// two measurements of one of them were up to 77 ms apart.
 const PIECE: usize = 1 << 8;
 
 /// The evidence of words for labels: word w has `base[w]` for every label, and `nats[i]` more for label `labels[i]`, with i from

@@ -5,7 +5,8 @@ use crate::classes::Sets;
 use crate::error::{Error, demand};
 use crate::threads;
 
-/// Texts that a thread takes at a time.
+/// Texts that a thread takes at a time. To weigh 800 texts took 2.1 s with 2^10 and 2^13, and 1.8 with 2^7, while two measurements
+/// of one of them were up to 0.5 s apart.
 const PIECE: usize = 1 << 10;
 
 /// Bags of words: text i has the words `words[offsets[i]..offsets[i + 1]]`, each once, by rank from 0 to `n_words` - 1.

@@ -20,10 +20,11 @@ const SHARE: usize = 4;
 /// Ids, numbers of whole rows and places of pairs stay below this; the highest bit of a [`Place`] marks pairs.
 const MOST: u32 = 1 << 31;
 
-/// Fewer lost numbers than this are left alone.
+/// Fewer lost numbers than this are left alone. To learn 20 times 20 texts and predict one took 93 ms, 76 with 2^6 and a [`PIECE`] of
+/// 2^8, and 79 with 2^18 and 2^16, while two measurements of one of them were up to 23 ms apart.
 const LITTER: usize = 1 << 12;
 
-/// Rows that a thread writes at a time.
+/// Rows that a thread writes at a time. See [`LITTER`].
 pub const PIECE: usize = 1 << 12;
 
 /// Eight numbers in one cache line.
